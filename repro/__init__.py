@@ -1,0 +1,1 @@
+"""Replication of CASTLE and aCASTLE: the library. No Sacred, no DVC, no argparse, no printing."""

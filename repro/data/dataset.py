@@ -1,0 +1,145 @@
+"""One dataset on disk: packed images, a manifest row per image, and the one label order (seen classes first).
+
+A folder holds `images.npy` (uint8, N×H×W×C), `manifest.parquet` (one row per image, in the same order) and
+`dataset.json` (classes in label order, domains, where the images came from, and the hashes of the other two).
+Rows are sorted by role, then label, then domain, so that a role is one contiguous range.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from repro.errors import BadInput
+from repro.files import sha256, whole_folder
+
+ROLES = ("train", "val", "test", "seen_val", "seen_test")
+SPLIT_OF_ROLE = {"train": "seen", "seen_val": "seen", "seen_test": "seen", "val": "val", "test": "test"}
+SPLITS = ("seen", "val", "test")
+FORMAT = 1
+
+# How domains enter a task: not at all; a class belongs to one domain; a class has images in every domain.
+DomainRule = Literal["none", "per_class", "per_image"]
+
+
+@dataclass(frozen=True)
+class ClassInfo:
+    """A class: its split decides whether it is seen; a super-category is kept where the dataset has one."""
+
+    name: str
+    split: str
+    supercategory: str = ""
+
+
+@dataclass(frozen=True)
+class Header:
+    """What `dataset.json` says besides the hashes; `provenance` records source, seed, variant and the like."""
+
+    name: str
+    classes: tuple[ClassInfo, ...]
+    domains: tuple[str, ...]
+    domain_rule: DomainRule
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """An opened dataset; the images stay on disk, memory-mapped."""
+
+    header: Header
+    images_NHWC: np.ndarray
+    labels_N: Tensor
+    domains_N: Tensor
+    roles: dict[str, Tensor]
+
+    @property
+    def seen_classes(self) -> int:
+        """Number of seen classes; their labels are 0 … seen_classes − 1."""
+        return sum(info.split == "seen" for info in self.header.classes)
+
+    def labels_of(self, split: str) -> Tensor:
+        """Labels of the classes of `split`, ascending."""
+        return torch.tensor([label for label, info in enumerate(self.header.classes) if info.split == split])
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Height, width, channels."""
+        height, width, channels = self.images_NHWC.shape[1:]
+        return height, width, channels
+
+
+def write_dataset(folder: Path, header: Header, images_NHWC: np.ndarray, manifest: pd.DataFrame) -> None:
+    """Write a whole dataset folder or none.
+
+    `manifest` has the columns label, domain (index into the header's domains), role, source and sha256, a row per
+    image. Rows are brought into the stored order here, images with them.
+    """
+    role_order = manifest["role"].map({role: place for place, role in enumerate(ROLES)})
+    order = np.lexsort((manifest["domain"], manifest["label"], role_order))
+    table = manifest.iloc[order].reset_index(drop=True)
+    names = [info.name for info in header.classes]
+    table.insert(0, "class", [names[label] for label in table["label"]])
+    with whole_folder(folder) as partial:
+        packed = np.lib.format.open_memmap(
+            partial / "images.npy", mode="w+", dtype=np.uint8, shape=(len(order), *images_NHWC.shape[1:])
+        )
+        for start in range(0, len(order), 4096):
+            packed[start : start + 4096] = images_NHWC[order[start : start + 4096]]
+        packed.flush()
+        table.to_parquet(partial / "manifest.parquet", index=False)
+        facts = asdict(header) | {
+            "format": FORMAT,
+            "images": len(order),
+            "image_shape": list(images_NHWC.shape[1:]),
+            "sha256": {name: sha256(partial / name) for name in ("images.npy", "manifest.parquet")},
+        }
+        (partial / "dataset.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
+    """Read `dataset.json` alone: the header and the hashes of the other files."""
+    file = folder / "dataset.json"
+    if not file.is_file():
+        raise BadInput(f"{folder}: no dataset.json; expected a folder of the splits stage (run `dvc repro splits`)")
+    try:
+        facts = json.loads(file.read_text())
+        header = Header(
+            name=facts["name"],
+            classes=tuple(ClassInfo(**info) for info in facts["classes"]),
+            domains=tuple(facts["domains"]),
+            domain_rule=facts["domain_rule"],
+            provenance=facts["provenance"],
+        )
+        return header, dict(facts["sha256"])
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"{file}: not a dataset description ({error!r}); delete {folder} and run `dvc repro splits`"
+        raise BadInput(message) from error
+
+
+def read_manifest(folder: Path) -> pd.DataFrame:
+    """The manifest, a row per image: class, label, domain, role, source, sha256."""
+    return pd.read_parquet(folder / "manifest.parquet")
+
+
+def open_dataset(folder: Path) -> Dataset:
+    """Open a dataset folder after checking that its files are the ones that were written."""
+    header, hashes = read_header(folder)
+    for name, expected in hashes.items():
+        seen = sha256(folder / name) if (folder / name).is_file() else "no file"
+        if seen != expected:
+            message = f"{folder / name}: content is {seen}, expected {expected}"
+            raise BadInput(f"{message}; delete {folder} and run `dvc repro splits`")
+    manifest = read_manifest(folder)
+    roles = manifest["role"].to_numpy()
+    return Dataset(
+        header=header,
+        images_NHWC=np.load(folder / "images.npy", mmap_mode="r"),
+        labels_N=torch.from_numpy(manifest["label"].to_numpy(np.int64, copy=True)),
+        domains_N=torch.from_numpy(manifest["domain"].to_numpy(np.int64, copy=True)),
+        roles={role: torch.from_numpy(np.flatnonzero(roles == role)) for role in ROLES},
+    )

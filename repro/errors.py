@@ -1,0 +1,5 @@
+"""The one exception that means: the user's input is at fault, and this sentence says how."""
+
+
+class BadInput(ValueError):
+    """Wrong parameters, data or files. Its message is one sentence: what was seen, what was expected, what to do."""

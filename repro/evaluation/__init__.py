@@ -1,0 +1,1 @@
+"""Tasks in, per-task measures out."""

@@ -1,0 +1,1 @@
+"""One file per row of the paper's tables."""

@@ -1,0 +1,166 @@
+"""What every method answers, so that training and evaluation never ask for its name.
+
+Dimensions: T tasks, W ways (unseen classes), K shots, Q queries, D features, S seen classes, N images of a pool,
+M remembered training images per seen class, C classes of a training batch, B queries of a training batch.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class BatchSpec:
+    """What a training step draws: `tasks` × `classes` × (`shot` support + `queries`), and `free` seen images."""
+
+    classes: int
+    shot: int
+    queries: int
+    free: int
+    tasks: int = 1
+
+
+@dataclass(frozen=True)
+class EmbeddedBatch:
+    """A training step's images after the one backbone forward. Labels are seen labels, 0 … S − 1."""
+
+    support_TCKD: Tensor
+    query_TCQD: Tensor
+    labels_TC: Tensor
+    free_BD: Tensor
+    free_labels_B: Tensor
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The embedded images that evaluation tasks point into, with their labels (unseen labels start at S)."""
+
+    embeddings_ND: Tensor
+    labels_N: Tensor
+
+
+@dataclass(frozen=True)
+class TaskBatch:
+    """Some tasks as rows of a pool: support of the W unseen classes, then the queries (any mix of seen and unseen)."""
+
+    support_TWK: Tensor
+    queries_TQ: Tensor
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Joint scores of a batch of tasks. The best seen class is enough for every measure but MAP and confidence."""
+
+    best_seen_TQ: Tensor  # the largest seen logit
+    seen_label_TQ: Tensor  # its label; the first one where logits tie
+    unseen_TQW: Tensor
+
+
+class Scorer(Protocol):
+    """A method bound to a pool: whatever does not depend on the task has been computed once per image."""
+
+    def __call__(self, tasks: TaskBatch) -> Scores: ...
+
+    def seen_logits(self, tasks: TaskBatch) -> Tensor:
+        """All seen logits (T×Q×S), for MAP and confidence."""
+        ...
+
+
+class Method(nn.Module, ABC):
+    """A generalised few-shot learner on top of a backbone: `backbone(images) → N×D` pooled features."""
+
+    backbone: nn.Module
+    seen_classes: int
+    remembers: int = 0  # training images per seen class that inference needs (`remember` receives them)
+
+    @abstractmethod
+    def joint_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores over seen (T×Q×S) and unseen (T×Q×W) classes, comparable with each other."""
+
+    @abstractmethod
+    def unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
+        """Few-shot use: scores over the task's own classes only (T×Q×W)."""
+
+    def batch_spec(self, shot: int) -> BatchSpec | None:
+        """What a training step needs; None where there is nothing to train after pre-training."""
+        return None
+
+    def loss(self, batch: EmbeddedBatch, generator: torch.Generator) -> Tensor:
+        """The training objective of one step; `generator` draws whatever the method itself samples."""
+        raise NotImplementedError(f"{type(self).__name__} has nothing to train")
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """Optimiser groups: every trainable parameter in exactly one, each with `name`, `params` and `lr_scale`."""
+        raise NotImplementedError
+
+    def remember(self, exemplars_SMD: Tensor) -> None:
+        """Receive the embedded training images (S×M×D) that inference needs, drawn once per model."""
+
+    def scorer(self, pool: Pool) -> Scorer:
+        """Bind to a pool. Methods whose seen scores do not depend on the task override this with a table look-up."""
+        return GatheredScorer(self, pool)
+
+
+class FixedSeen(Method):
+    """A method whose seen classifiers never change: their scores are a property of the image alone."""
+
+    @abstractmethod
+    def fixed_seen_logits(self, queries_ND: Tensor) -> Tensor:
+        """Scores over the seen classes (N×S)."""
+
+    @abstractmethod
+    def joint_unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
+        """Scores over the task's unseen classes (T×Q×W), comparable with the seen ones."""
+
+    def joint_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Method.joint_logits`."""
+        tasks, queries, _ = queries_TQD.shape
+        seen_NS = self.fixed_seen_logits(queries_TQD.flatten(0, 1))
+        return seen_NS.view(tasks, queries, -1), self.joint_unseen_logits(support_TWKD, queries_TQD)
+
+    def unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
+        """The unseen classifiers do not depend on the seen ones, so few-shot use needs nothing else."""
+        return self.joint_unseen_logits(support_TWKD, queries_TQD)
+
+    def scorer(self, pool: Pool) -> Scorer:
+        """Seen scores of every image once; a task only adds its own few columns."""
+        return TableScorer(self, pool)
+
+
+class GatheredScorer:
+    """The general scorer: gather embeddings, ask the method."""
+
+    def __init__(self, method: Method, pool: Pool) -> None:
+        self.method, self.pool = method, pool
+
+    def _logits(self, tasks: TaskBatch) -> tuple[Tensor, Tensor]:
+        embeddings_ND = self.pool.embeddings_ND
+        return self.method.joint_logits(embeddings_ND[tasks.support_TWK], embeddings_ND[tasks.queries_TQ])
+
+    def __call__(self, tasks: TaskBatch) -> Scores:
+        seen_TQS, unseen_TQW = self._logits(tasks)
+        best_TQ, label_TQ = seen_TQS.max(dim=-1)
+        return Scores(best_TQ, label_TQ, unseen_TQW)
+
+    def seen_logits(self, tasks: TaskBatch) -> Tensor:
+        return self._logits(tasks)[0]
+
+
+class TableScorer:
+    """The scorer of a `FixedSeen` method: seen logits are looked up by image."""
+
+    def __init__(self, method: FixedSeen, pool: Pool) -> None:
+        self.method, self.pool = method, pool
+        self.seen_NS = method.fixed_seen_logits(pool.embeddings_ND)
+        self.best_N, self.label_N = self.seen_NS.max(dim=-1)
+
+    def __call__(self, tasks: TaskBatch) -> Scores:
+        embeddings_ND = self.pool.embeddings_ND
+        unseen_TQW = self.method.joint_unseen_logits(embeddings_ND[tasks.support_TWK], embeddings_ND[tasks.queries_TQ])
+        return Scores(self.best_N[tasks.queries_TQ], self.label_N[tasks.queries_TQ], unseen_TQW)
+
+    def seen_logits(self, tasks: TaskBatch) -> Tensor:
+        return self.seen_NS[tasks.queries_TQ]

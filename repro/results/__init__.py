@@ -1,0 +1,1 @@
+"""Per-task records and what they say."""

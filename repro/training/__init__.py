@@ -1,0 +1,1 @@
+"""Pre-training, meta-training, checkpoints."""
