@@ -1,0 +1,94 @@
+"""Set-up shared by all tools: make `.venv` from the lock once, then run inside it. Standard library only."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+LOCK = ROOT / "requirements.lock"
+STAMP = VENV / "installed.sha256"
+OLDEST_PYTHON = (3, 11)
+
+
+def ensure_environment() -> None:
+    """Continue inside `.venv`: install it first where it is missing or older than the lock, then re-execute the tool."""
+    os.environ["PATH"] = f"{PYTHON.parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    install()
+    if Path(sys.prefix) != VENV:
+        os.execv(PYTHON, [str(PYTHON), *sys.argv])
+    sys.path.insert(0, str(ROOT))
+
+
+def is_installed() -> bool:
+    """Tell whether `.venv` holds exactly what the lock says."""
+    return PYTHON.exists() and STAMP.is_file() and STAMP.read_text() == _fingerprint()
+
+
+def install() -> None:
+    """Bring `.venv` to the lock. Safe to interrupt and to call twice at once: the stamp is written last, under a lock."""
+    if is_installed() and (ROOT / ".dvc").is_dir():
+        return
+    if sys.version_info < OLDEST_PYTHON:
+        _fail(f"Python {sys.version.split()[0]} found, 3.11 or newer expected; run this tool with a newer python3")
+    with (ROOT / ".setup.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if not is_installed():
+            _install_lock()
+        _ensure_dvc()
+
+
+def _install_lock() -> None:
+    _say("set-up: once per change of requirements.lock, about 6 GB with CUDA's libraries, 2-5 minutes")
+    started = time.monotonic()
+    if not _works(PYTHON):
+        shutil.rmtree(VENV, ignore_errors=True)
+        _run([_base_python(), "-m", "venv", str(VENV)], "make .venv (Debian: `apt install python3-venv`)")
+    STAMP.unlink(missing_ok=True)
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--require-hashes"]
+    _run([*pip, "-r", str(LOCK)], "install requirements.lock (network, disk space; the message above tells)")
+    STAMP.write_text(_fingerprint())
+    _say(f"set-up: done in {time.monotonic() - started:.0f} s")
+
+
+def _fingerprint() -> str:
+    return hashlib.sha256(LOCK.read_bytes()).hexdigest()
+
+
+def _base_python() -> str:
+    return getattr(sys, "_base_executable", "") or sys.executable
+
+
+def _works(python: Path) -> bool:
+    return python.exists() and subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0
+
+
+def _ensure_dvc() -> None:
+    """Make the folder a DVC repository where it is none (a download without .dvc), with or without git."""
+    dvc = str(VENV / "bin" / "dvc")
+    has_git = (ROOT / ".git").exists()
+    if not (ROOT / ".dvc").is_dir():
+        _run([dvc, "init", "--quiet", *([] if has_git else ["--no-scm"])], "make this folder a DVC repository")
+        _run([dvc, "config", "core.analytics", "false"], "configure DVC")
+    elif not has_git:
+        _run([dvc, "config", "--local", "core.no_scm", "true"], "tell DVC that there is no git")
+
+
+def _run(command: list[str], purpose: str) -> None:
+    if subprocess.run(command, cwd=ROOT).returncode != 0:
+        _fail(f"set-up could not {purpose}; run the same command again to continue")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _fail(text: str) -> None:
+    _say(f"error: {text}")
+    raise SystemExit(1)
