@@ -6,10 +6,14 @@ M remembered training images per seen class, C classes of a training batch, B qu
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
+
+from repro.errors import BadInput
+
+Pretraining = Literal["linear", "cosine"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,10 @@ class Scorer(Protocol):
         """All seen logits (T×Q×S), for MAP and confidence."""
         ...
 
+    def unseen_logits(self, tasks: TaskBatch) -> Tensor:
+        """Few-shot use: scores over the task's own classes only (T×Q×W)."""
+        ...
+
 
 class Method(nn.Module, ABC):
     """A generalised few-shot learner on top of a backbone: `backbone(images) → N×D` pooled features."""
@@ -75,6 +83,26 @@ class Method(nn.Module, ABC):
     backbone: nn.Module
     seen_classes: int
     remembers: int = 0  # training images per seen class that inference needs (`remember` receives them)
+    pretraining: Pretraining = "linear"  # the seen classifier that pre-training fits for this method
+    base_method: str | None = None  # registry name of the method whose trained weights `self.base` takes
+    tuning_grid: tuple[dict[str, Any], ...] = ({},)  # option sets among which validation chooses
+
+    def load_pretrained(self, weight_SD: Tensor) -> None:
+        """Receive pre-training's seen classifier (S×D), scaled so that its products are the pre-training logits.
+
+        The products are with the features where `pretraining` is linear, with unit-length features where it is
+        cosine. It goes into the parameter `seen_weight_SD`; a method without one has no use for it.
+        """
+        own_SD = self._parameters.get("seen_weight_SD")
+        if own_SD is None:
+            return
+        if own_SD.shape != weight_SD.shape:
+            raise BadInput(
+                f"the pre-trained classifier has shape {tuple(weight_SD.shape)}, {type(self).__name__} expects "
+                f"{tuple(own_SD.shape)} (seen classes, features): pre-train on this dataset with this backbone"
+            )
+        with torch.no_grad():
+            own_SD.copy_(weight_SD)
 
     @abstractmethod
     def joint_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> tuple[Tensor, Tensor]:
@@ -148,6 +176,10 @@ class GatheredScorer:
     def seen_logits(self, tasks: TaskBatch) -> Tensor:
         return self._logits(tasks)[0]
 
+    def unseen_logits(self, tasks: TaskBatch) -> Tensor:
+        embeddings_ND = self.pool.embeddings_ND
+        return self.method.unseen_logits(embeddings_ND[tasks.support_TWK], embeddings_ND[tasks.queries_TQ])
+
 
 class TableScorer:
     """The scorer of a `FixedSeen` method: seen logits are looked up by image."""
@@ -164,3 +196,7 @@ class TableScorer:
 
     def seen_logits(self, tasks: TaskBatch) -> Tensor:
         return self.seen_NS[tasks.queries_TQ]
+
+    def unseen_logits(self, tasks: TaskBatch) -> Tensor:
+        embeddings_ND = self.pool.embeddings_ND
+        return self.method.unseen_logits(embeddings_ND[tasks.support_TWK], embeddings_ND[tasks.queries_TQ])
