@@ -32,14 +32,19 @@ def whole_folder(path: Path) -> Iterator[Path]:
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
     try:
         yield partial
-        for file in partial.rglob("*"):
-            if file.is_file():
-                _sync(file)
-        partial.chmod(0o755)
-        shutil.rmtree(path, ignore_errors=True)
-        partial.replace(path)
+        put_in_place(partial, path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def put_in_place(partial: Path, path: Path) -> None:
+    """Make the finished folder `partial` the folder `path` (same file system); an older `path` goes."""
+    for file in partial.rglob("*"):
+        if file.is_file():
+            _sync(file)
+    partial.chmod(0o755)
+    shutil.rmtree(path, ignore_errors=True)
+    partial.replace(path)
 
 
 def sha256(path: Path) -> str:

@@ -22,6 +22,7 @@ ROLES = ("train", "val", "test", "seen_val", "seen_test")
 SPLIT_OF_ROLE = {"train": "seen", "seen_val": "seen", "seen_test": "seen", "val": "val", "test": "test"}
 SPLITS = ("seen", "val", "test")
 FORMAT = 1
+IMAGES, MANIFEST = "images.npy", "manifest.parquet"
 
 # How domains enter a task: not at all; a class belongs to one domain; a class has images in every domain.
 DomainRule = Literal["none", "per_class", "per_image"]
@@ -79,26 +80,35 @@ def write_dataset(folder: Path, header: Header, images_NHWC: np.ndarray, manifes
     `manifest` has the columns label, domain (index into the header's domains), role, source and sha256, a row per
     image. Rows are brought into the stored order here, images with them.
     """
-    role_order = manifest["role"].map({role: place for place, role in enumerate(ROLES)})
-    order = np.lexsort((manifest["domain"], manifest["label"], role_order))
-    table = manifest.iloc[order].reset_index(drop=True)
-    names = [info.name for info in header.classes]
-    table.insert(0, "class", [names[label] for label in table["label"]])
+    order = stored_order(manifest)
     with whole_folder(folder) as partial:
         packed = np.lib.format.open_memmap(
-            partial / "images.npy", mode="w+", dtype=np.uint8, shape=(len(order), *images_NHWC.shape[1:])
+            partial / IMAGES, mode="w+", dtype=np.uint8, shape=(len(order), *images_NHWC.shape[1:])
         )
         for start in range(0, len(order), 4096):
             packed[start : start + 4096] = images_NHWC[order[start : start + 4096]]
         packed.flush()
-        table.to_parquet(partial / "manifest.parquet", index=False)
-        facts = asdict(header) | {
-            "format": FORMAT,
-            "images": len(order),
-            "image_shape": list(images_NHWC.shape[1:]),
-            "sha256": {name: sha256(partial / name) for name in ("images.npy", "manifest.parquet")},
-        }
-        (partial / "dataset.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+        describe_images(partial, header, manifest.iloc[order].reset_index(drop=True), images_NHWC.shape[1:])
+
+
+def stored_order(manifest: pd.DataFrame) -> np.ndarray:
+    """Give the row numbers of `manifest` in the stored order; equal rows keep their places."""
+    role_order = manifest["role"].map({role: place for place, role in enumerate(ROLES)})
+    return np.lexsort((manifest["domain"], manifest["label"], role_order))
+
+
+def describe_images(folder: Path, header: Header, table: pd.DataFrame, image_shape: tuple[int, ...]) -> None:
+    """Write manifest and `dataset.json` beside a finished `images.npy`; `table` is a manifest in the stored order."""
+    names = [info.name for info in header.classes]
+    table.insert(0, "class", [names[label] for label in table["label"]])
+    table.to_parquet(folder / MANIFEST, index=False)
+    facts = asdict(header) | {
+        "format": FORMAT,
+        "images": len(table),
+        "image_shape": list(image_shape),
+        "sha256": {name: sha256(folder / name) for name in (IMAGES, MANIFEST)},
+    }
+    (folder / "dataset.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
@@ -107,7 +117,7 @@ def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
     if not file.is_file():
         raise BadInput(f"{folder}: no dataset.json; expected a folder of the splits stage (run `dvc repro splits`)")
     try:
-        facts = json.loads(file.read_text())
+        facts = json.loads(file.read_text(encoding="utf-8"))
         header = Header(
             name=facts["name"],
             classes=tuple(ClassInfo(**info) for info in facts["classes"]),
@@ -123,7 +133,7 @@ def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
 
 def read_manifest(folder: Path) -> pd.DataFrame:
     """The manifest, a row per image: class, label, domain, role, source, sha256."""
-    return pd.read_parquet(folder / "manifest.parquet")
+    return pd.read_parquet(folder / MANIFEST)
 
 
 def open_dataset(folder: Path) -> Dataset:
@@ -138,7 +148,7 @@ def open_dataset(folder: Path) -> Dataset:
     roles = manifest["role"].to_numpy()
     return Dataset(
         header=header,
-        images_NHWC=np.load(folder / "images.npy", mmap_mode="r"),
+        images_NHWC=np.load(folder / IMAGES, mmap_mode="r"),
         labels_N=torch.from_numpy(manifest["label"].to_numpy(np.int64, copy=True)),
         domains_N=torch.from_numpy(manifest["domain"].to_numpy(np.int64, copy=True)),
         roles={role: torch.from_numpy(np.flatnonzero(roles == role)) for role in ROLES},
