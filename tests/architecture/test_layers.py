@@ -1,0 +1,66 @@
+"""Imports point one way, and the library stays deaf to Sacred, DVC, the command line and the terminal."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.reach import ROOT, imports_of
+
+FOUNDATION = {"errors", "files", "paths"}
+# Each package may import itself, the foundation, and what is listed.
+MAY_IMPORT = {
+    "errors": set(),
+    "files": set(),
+    "paths": set(),
+    "data": set(),
+    "models": {"data"},
+    "methods": {"models", "data"},
+    "training": {"methods", "models", "data"},
+    "evaluation": {"methods", "models", "data"},
+    "results": set(),
+    "report": {"results"},
+}
+FORBIDDEN_LIBRARIES = {"sacred", "dvc", "argparse", "pymongo", "tqdm", "rich"}
+LIBRARY = sorted(path.relative_to(ROOT) for path in (ROOT / "repro").rglob("*.py"))
+
+
+def room_of(module_or_file: str) -> str:
+    """The package below repro/ that a dotted name or path belongs to; empty for repro itself."""
+    parts = module_or_file.removesuffix(".py").replace("/", ".").split(".")
+    return parts[1] if len(parts) > 1 and parts[1] != "__init__" else ""
+
+
+def test_every_room_has_a_place_in_the_order() -> None:
+    assert {room_of(str(file)) for file in LIBRARY} - {""} <= set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("file", LIBRARY, ids=str)
+def test_imports_point_one_way(file: Path) -> None:
+    room = room_of(str(file))
+    allowed = MAY_IMPORT.get(room, set()) | FOUNDATION | {room, ""}
+    wrong = {name for name in imports_of(file) if name.startswith("stages") or room_of(name) not in allowed}
+    assert not wrong, f"{file} imports {sorted(wrong)}; {room} may import {sorted(allowed - {''})}"
+
+
+@pytest.mark.parametrize("file", LIBRARY, ids=str)
+def test_the_library_is_deaf(file: Path) -> None:
+    tree = ast.parse((ROOT / file).read_text())
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    printed = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) == "print"]
+    assert not imported & FORBIDDEN_LIBRARIES
+    assert not printed, f"{file} prints in lines {printed}; log or yield instead"
+
+
+def _name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
