@@ -1,0 +1,48 @@
+"""The layout names every published number once, and the cells behind them."""
+
+from pathlib import Path
+
+import pytest
+
+from repro.report.layout import TABLES, Table
+from repro.report.needs import required_cells
+from repro.results.published import read_published
+
+PUBLISHED = read_published(Path(__file__).parents[2] / "paper" / "published.yaml")
+
+
+def test_tables_come_in_the_papers_order() -> None:
+    assert [table.key for table in TABLES] == list(PUBLISHED)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
+def test_rows_and_columns_are_the_papers(table: Table) -> None:
+    printed = PUBLISHED[table.key]
+    assert [row.key for row in table.rows] == list(printed.rows)
+    columns = list(dict.fromkeys(column for row in printed.rows.values() for column in row.numbers))
+    assert sorted(column.key for column in table.columns) == sorted(columns)
+    assert {row.key: row.cited for row in table.rows} == {key: row.kind == "cited" for key, row in printed.rows.items()}
+    assert table.backbones == any(row.backbone for row in printed.rows.values())
+
+
+def test_headers_have_one_level_per_corner() -> None:
+    for table in TABLES:
+        assert {len(column.headers) for column in table.columns} == {len(table.corner)}, table.key
+
+
+def test_the_needed_cells_are_known_by_name() -> None:
+    needs = {need.cell.name: need for need in required_cells()}
+    assert len(needs) == 56
+    assert [name for name, need in needs.items() if need.optional] == ["tiered-ifsl-1shot", "tiered-ifsl-5shot"]
+    main = needs["mini-castle-1shot"]
+    assert {("gfsl", 5), ("gfsl", 20), ("fsl", 5), ("fsl", "all"), ("seen", "any")} <= main.protocols
+    assert {"T2", "T3", "T7", "F6", "F10"} <= set(main.needed_by)
+    for name in (
+        "mini-castle-5shot-postavg",
+        "mini-castle-1shot-scratch",
+        "mini-castle-1shot-classifiers256",
+        "mini-castle-1shot-ratio0",
+        "mini-upper_bound-5shot",
+        "office-castle_minus-1shot",
+    ):
+        assert name in needs
