@@ -1,0 +1,103 @@
+"""CASTLE (§3.2 and §3.3 of the paper): tail classifiers synthesised with a neural dictionary.
+
+Prototypes of the task attend to shared bases and to each other; the result joins the many-shot classifiers, all of
+unit length. Training swaps the classifiers of a few sampled seen classes for synthesised ones, in many random ways
+per step, and classifies seen images with each of the joint classifiers (Eq. 7).
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
+from repro.methods.synthesis import Average, Synthesis, draw_tasks, lengths, noise_source
+
+
+def swapped_cross_entropy(
+    seen_BS: Tensor, new_TWB: Tensor, tasks_TW: Tensor, classes_C: Tensor, labels_B: Tensor
+) -> Tensor:
+    """Cross-entropy of B queries under T joint classifiers, of which only W logits differ from the seen ones.
+
+    `seen_BS` are the many-shot logits, `new_TWB` the synthesised ones; `tasks_TW` are positions in `classes_C`, the
+    labels of the batch's classes. Classes outside the batch keep their logits in every task, so their part of the
+    log-sum-exp is taken once.
+    """
+    tasks, ways, queries = new_TWB.shape
+    classes, seen_classes = len(classes_C), seen_BS.shape[1]
+    place_S = classes_C.new_full((seen_classes,), -1).index_copy(0, classes_C, torch.arange(classes).to(classes_C))
+    outside_B = seen_BS[:, place_S < 0].logsumexp(dim=1)
+    # The batch's classes, once per task, with the task's own columns overwritten.
+    firsts_T1 = torch.arange(0, tasks * classes, classes).to(tasks_TW).unsqueeze(1)
+    inside = seen_BS.T.index_select(0, classes_C).repeat(tasks, 1)
+    inside_TCB = inside.index_copy(0, (firsts_T1 + tasks_TW).flatten(), new_TWB.flatten(0, 1)).view(tasks, classes, -1)
+    total_TB = torch.logaddexp(inside_TCB.logsumexp(dim=1), outside_B)
+    place_B = place_S[labels_B]
+    inside_target_TB = inside_TCB.gather(1, place_B.clamp(min=0).expand(tasks, 1, queries)).squeeze(1)
+    outside_target_B = seen_BS.gather(1, labels_B.unsqueeze(1)).squeeze(1)
+    return (total_TB - torch.where(place_B < 0, outside_target_B, inside_target_TB)).mean()
+
+
+class Castle(FixedSeen):
+    """See the module. Options default to the paper's values; dropout is the released commands', the paper is silent."""
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        dim: int,
+        seen_classes: int,
+        *,
+        dictionary: str = "paper",
+        ratio: float = 2.0,
+        heads: int = 1,
+        score_scale: float | None = None,
+        dropout: float = 0.5,
+        average: Average = "pre",
+        temperature: float = 1.0,
+        classes: int = 24,
+        classifiers: int = 64,
+        ways: int = 5,
+        queries: int = 128,
+        train_seen_classifier: bool = True,
+        dictionary_lr_scale: float = 1.0,
+    ) -> None:
+        """`ratio` is bases per seen class; a step has `classifiers` tasks of `ways` of its `classes` classes."""
+        super().__init__()
+        self.backbone = backbone
+        self.seen_classes = seen_classes
+        self.seen_weight_SD = nn.Parameter(torch.randn(seen_classes, dim) / dim**0.5, train_seen_classifier)
+        self.synthesis = Synthesis(dim, seen_classes, dictionary, ratio, heads, score_scale, dropout, average)
+        self.temperature = temperature
+        self.classes, self.classifiers, self.ways, self.queries = classes, classifiers, ways, queries
+        self.dictionary_lr_scale = dictionary_lr_scale
+
+    def fixed_seen_logits(self, queries_ND: Tensor) -> Tensor:
+        """Many-shot classifiers, unit length, against embeddings as they are."""
+        unit_SD = self.seen_weight_SD / lengths(self.seen_weight_SD)
+        return queries_ND @ unit_SD.T / self.temperature
+
+    def joint_unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
+        """Synthesised tail classifiers against embeddings as they are."""
+        classifiers_TWD = self.synthesis.classifiers(self.synthesis.views(support_TWKD))
+        return queries_TQD @ classifiers_TWD.mT / self.temperature
+
+    def batch_spec(self, shot: int) -> BatchSpec:
+        """Support images of the sampled classes, and queries from anywhere among the seen classes."""
+        return BatchSpec(classes=self.classes, shot=shot, queries=0, free=self.queries)
+
+    def loss(self, batch: EmbeddedBatch, generator: torch.Generator) -> Tensor:
+        """Eq. 7, averaged over all random tasks and queries of the step."""
+        rows_VCD = self.synthesis.views(batch.support_TCKD[0])
+        views, classes, _ = rows_VCD.shape
+        tasks_TW = draw_tasks(classes, self.classifiers, self.ways, generator).to(rows_VCD.device)
+        noise = noise_source(generator, rows_VCD.device) if self.training else None
+        firsts_V1 = torch.arange(0, views * classes, classes).to(tasks_TW).unsqueeze(1)
+        shared = self.synthesis.share(rows_VCD.flatten(0, 1))
+        new_TWD = self.synthesis.mix(shared, firsts_V1 + tasks_TW.unsqueeze(1), noise)
+        new_TWB = (new_TWD / lengths(new_TWD)) @ batch.free_BD.T / self.temperature
+        seen_BS = self.fixed_seen_logits(batch.free_BD)
+        return swapped_cross_entropy(seen_BS, new_TWB, tasks_TW, batch.labels_TC[0], batch.free_labels_B)
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """Backbone, dictionary and, unless it is kept as pre-trained, the seen classifier."""
+        return self.synthesis.parameter_groups(self.backbone, self.seen_weight_SD, self.dictionary_lr_scale)
