@@ -1,0 +1,78 @@
+"""What a stage prints, kept as a reader would have seen it: progress bars in their last state, no control codes."""
+
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO, cast
+
+# Control Sequence Introducer and Operating System Command sequences (ECMA-48), then single-character escapes.
+CONTROL_CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def as_seen(text: str) -> str:
+    """Drop control codes and what a carriage return overwrote; applying it again changes nothing."""
+    lines = UNPRINTABLE.sub("", CONTROL_CODES.sub("", text)).split("\n")
+    return "\n".join(_last_state(line) for line in lines)
+
+
+def _last_state(line: str) -> str:
+    """The last non-blank text between carriage returns: the final state of a progress bar."""
+    if "\r" not in line:
+        return line
+    states = [state for state in line.split("\r") if state.strip()]
+    return states[-1] if states else ""
+
+
+class Capture:
+    """Everything written to standard output and error while `capturing`, also by threads."""
+
+    def __init__(self) -> None:
+        self._seen: list[str] = []  # whole lines, already as seen
+        self._rest = ""  # the line that is still being written
+        self._lock = threading.Lock()
+
+    def write(self, data: str) -> None:
+        with self._lock:
+            whole, newline, rest = (self._rest + data).rpartition("\n")
+            if newline:
+                self._seen.append(as_seen(whole) + newline)
+            # A bar redraws one line many times: only its last state is worth the memory.
+            self._rest = rest if rest.count("\r") < 2 else "\r" + rest.rpartition("\r")[2]
+
+    def text(self) -> str:
+        """All that was printed so far, as seen."""
+        with self._lock:
+            self._seen = ["".join(self._seen)]
+            return self._seen[0] + as_seen(self._rest)
+
+
+class _Tee:
+    """A text stream that writes through to the real one and to a capture."""
+
+    def __init__(self, stream: TextIO, capture: Capture) -> None:
+        self._stream = stream
+        self._capture = capture
+
+    def write(self, text: str) -> int:
+        self._capture.write(text)
+        return self._stream.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        self.write("".join(lines))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)  # flush, isatty, fileno, encoding, buffer: the real stream's
+
+
+@contextmanager
+def capturing() -> Iterator[Capture]:
+    """Copy standard output and error into a capture while the block runs."""
+    capture, streams = Capture(), (sys.stdout, sys.stderr)
+    sys.stdout, sys.stderr = (cast(TextIO, _Tee(stream, capture)) for stream in streams)
+    try:
+        yield capture
+    finally:
+        sys.stdout, sys.stderr = streams
