@@ -18,7 +18,7 @@ OLDEST_PYTHON = (3, 11)
 
 
 def ensure_environment() -> None:
-    """Continue inside `.venv`: install it first where it is missing or older than the lock, then re-execute the tool."""
+    """Continue inside `.venv`, installing it first where it is missing or older than the lock."""
     os.environ["PATH"] = f"{PYTHON.parent}{os.pathsep}{os.environ.get('PATH', '')}"
     install()
     if Path(sys.prefix) != VENV:
@@ -32,7 +32,7 @@ def is_installed() -> bool:
 
 
 def install() -> None:
-    """Bring `.venv` to the lock. Safe to interrupt and to call twice at once: the stamp is written last, under a lock."""
+    """Bring `.venv` to the lock. Safe to interrupt and to call twice at once: the stamp is written last."""
     if is_installed() and (ROOT / ".dvc").is_dir():
         return
     if sys.version_info < OLDEST_PYTHON:
@@ -66,7 +66,8 @@ def _base_python() -> str:
 
 
 def _works(python: Path) -> bool:
-    return python.exists() and subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0
+    ask = [python, "-m", "pip", "--version"]
+    return python.exists() and subprocess.run(ask, capture_output=True, check=False).returncode == 0
 
 
 def _ensure_dvc() -> None:
@@ -81,7 +82,7 @@ def _ensure_dvc() -> None:
 
 
 def _run(command: list[str], purpose: str) -> None:
-    if subprocess.run(command, cwd=ROOT).returncode != 0:
+    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         _fail(f"set-up could not {purpose}; run the same command again to continue")
 
 

@@ -13,7 +13,7 @@ def file_of(module: str) -> Path | None:
     """The module's file relative to the root, or None where it is not ours."""
     base = ROOT.joinpath(*module.split("."))
     for file in (base.with_suffix(".py"), base / "__init__.py"):
-        if module.split(".")[0] in OURS and file.is_file():
+        if module.partition(".")[0] in OURS and file.is_file():
             return file.relative_to(ROOT)
     return None
 
