@@ -122,7 +122,7 @@ class Method(nn.Module, ABC):
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         """Optimiser groups: every trainable parameter in exactly one, each with `name`, `params` and `lr_scale`."""
-        raise NotImplementedError
+        return []
 
     def remember(self, exemplars_SMD: Tensor) -> None:
         """Receive the embedded training images (S×M×D) that inference needs, drawn once per model."""
