@@ -1,0 +1,176 @@
+"""Fine-tuning at inference, all tasks at once: W, scale and bias in W·((1 + scale)⊙φ + bias) (paper, Appendix B).
+
+Dimensions as in `base.py`; C = S + W joint classes, M stored images per seen class, N images in all. Gradients are
+written out: with effective weights E = W⊙(1 + scale) and offsets o = W·bias the model is linear in the features,
+so the stored images, which all tasks share, meet all tasks' classifiers in one matrix product.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from repro.errors import BadInput
+
+TASKS_AT_ONCE = 32  # the largest intermediate, N×32×C, then stays near the processor
+
+
+class ExemplarStore(nn.Module):
+    """The embedded training images of the seen classes that fine-tuning replays; saved with the model."""
+
+    def __init__(self, seen_classes: int, per_class: int, dim: int) -> None:
+        super().__init__()
+        self.images_SMD: Tensor
+        self.register_buffer("images_SMD", torch.zeros(seen_classes, per_class, dim))
+
+    def fill(self, exemplars_SMD: Tensor) -> None:
+        """Keep these; raises `BadInput` where their number is not the one announced."""
+        if exemplars_SMD.shape != self.images_SMD.shape:
+            raise BadInput(
+                f"got exemplars of shape {tuple(exemplars_SMD.shape)}, expected {tuple(self.images_SMD.shape)} (seen "
+                "classes, images per class, features): draw `remembers` training images of every seen class"
+            )
+        self.images_SMD.copy_(exemplars_SMD)
+
+    def exemplars(self) -> Tensor:
+        """Give them back (S×M×D); raises `BadInput` before there are any."""
+        if not self.images_SMD.any():
+            raise BadInput("no exemplars are stored, expected `remember` to have been called: embed them first")
+        return self.images_SMD
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What fine-tuning gives for every task."""
+
+    weights_TCD: Tensor
+    scale_TD: Tensor
+    bias_TD: Tensor
+
+    def features(self, images_TND: Tensor) -> Tensor:
+        """The adapted embedding (1 + scale)⊙φ + bias (T×N×D)."""
+        return images_TND * (1 + self.scale_TD).unsqueeze(1) + self.bias_TD.unsqueeze(1)
+
+    def logits(self, queries_TQD: Tensor) -> Tensor:
+        """Joint logits over the seen, then the unseen classes (T×Q×C)."""
+        return self.features(queries_TQD) @ self.weights_TCD.transpose(1, 2)
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """Hold on to what the old classifier said: `weight` · temperature² · KL(old ‖ new) over the seen classes."""
+
+    old_SD: Tensor
+    weight: float
+    temperature: float
+
+    def anchor(self, images: Tensor) -> "Anchor":
+        """Bind to images (…×D): what the old classifier says about them is computed once."""
+        softened = (images @ self.old_SD.T / self.temperature).softmax(dim=-1)
+        return Anchor(softened, self.weight, self.temperature)
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The old classifier's softened probabilities (…×S) of some images."""
+
+    old: Tensor
+    weight: float
+    temperature: float
+
+    def add_gradient(self, gradient: Tensor, logits: Tensor) -> None:
+        """Add the distillation loss's gradient with respect to the logits (…×C), in place."""
+        seen = self.old.shape[-1]
+        new = (logits[..., :seen] / self.temperature).softmax(dim=-1)
+        gradient[..., :seen].add_(new.sub_(self.old), alpha=self.weight * self.temperature)
+
+
+def finetune(
+    weights_TCD: Tensor,
+    stored_SMD: Tensor,
+    support_TWKD: Tensor,
+    *,
+    steps: int,
+    lr: float,
+    distillation: Distillation | None = None,
+) -> Tuned:
+    """Take `steps` gradient steps per task on the mean loss over stored and support images.
+
+    The loss is cross-entropy, plus distillation where it is given. The start is the given joint classifiers, scale 0
+    and bias 0. `lr` is relative to the loss's curvature in W (half the mean squared feature length), so that one
+    value serves features of any dimension and length.
+    """
+    curvature = 0.5 * stored_SMD.square().sum(dim=-1).mean() * (1 + (distillation.weight if distillation else 0.0))
+    rate = lr / float(curvature)
+    parts = [
+        _finetune_part(weights, stored_SMD, support, distillation, steps=steps, rate=rate)
+        for weights, support in zip(weights_TCD.split(TASKS_AT_ONCE), support_TWKD.split(TASKS_AT_ONCE), strict=True)
+    ]
+    return Tuned(
+        torch.cat([part.weights_TCD for part in parts]),
+        torch.cat([part.scale_TD for part in parts]),
+        torch.cat([part.bias_TD for part in parts]),
+    )
+
+
+def _finetune_part(
+    weights_TCD: Tensor,
+    stored_SMD: Tensor,
+    support_TWKD: Tensor,
+    distillation: Distillation | None,
+    *,
+    steps: int,
+    rate: float,
+) -> Tuned:
+    stored_N1D, support_TND = stored_SMD.flatten(0, 1).unsqueeze(1), support_TWKD.flatten(1, 2)
+    step = rate / (len(stored_N1D) + support_TND.shape[1])  # the gradients below are sums over images
+    anchor_N1S = distillation.anchor(stored_N1D) if distillation else None
+    anchor_TNS = distillation.anchor(support_TND) if distillation else None
+    weights_TCD = weights_TCD.clone()
+    scale_TD = weights_TCD.new_zeros(len(weights_TCD), weights_TCD.shape[2])
+    bias_TD = scale_TD.clone()
+    for _ in range(steps):
+        effective_TCD = weights_TCD * (1 + scale_TD).unsqueeze(1)
+        offsets_TC = (weights_TCD @ bias_TD.unsqueeze(2)).squeeze(2)
+        by_effective_TCD, by_offset_TC = _stored_gradient(effective_TCD, offsets_TC, stored_SMD, anchor_N1S)
+        of_support_TCD, of_support_TC = _support_gradient(effective_TCD, offsets_TC, support_TWKD, anchor_TNS)
+        by_effective_TCD += of_support_TCD
+        by_offset_TC += of_support_TC
+        # Chain rule from E = W⊙(1 + scale) and o = W·bias.
+        by_scale_TD = (by_effective_TCD * weights_TCD).sum(dim=1)
+        by_bias_TD = (by_offset_TC.unsqueeze(1) @ weights_TCD).squeeze(1)
+        by_weights_TCD = by_effective_TCD.mul_((1 + scale_TD).unsqueeze(1))
+        by_weights_TCD += by_offset_TC.unsqueeze(2) * bias_TD.unsqueeze(1)
+        weights_TCD.sub_(by_weights_TCD, alpha=step)
+        scale_TD.sub_(by_scale_TD, alpha=step)
+        bias_TD.sub_(by_bias_TD, alpha=step)
+    return Tuned(weights_TCD, scale_TD, bias_TD)
+
+
+def _stored_gradient(
+    effective_TCD: Tensor, offsets_TC: Tensor, stored_SMD: Tensor, anchor_N1S: Anchor | None
+) -> tuple[Tensor, Tensor]:
+    """Summed gradients of the stored images with respect to E (T×C×D) and o (T×C)."""
+    seen, per_class, _ = stored_SMD.shape
+    stored_ND = stored_SMD.flatten(0, 1)
+    logits = torch.addmm(offsets_TC.flatten(), stored_ND, effective_TCD.flatten(0, 1).T)
+    logits_NTC = logits.view(-1, *offsets_TC.shape)
+    gradient_NTC = logits_NTC.softmax(dim=-1)
+    gradient_NTC.view(seen, per_class, *offsets_TC.shape).diagonal(dim1=0, dim2=3).sub_(1)
+    if anchor_N1S:
+        anchor_N1S.add_gradient(gradient_NTC, logits_NTC)
+    return (gradient_NTC.flatten(1).T @ stored_ND).view_as(effective_TCD), gradient_NTC.sum(dim=0)
+
+
+def _support_gradient(
+    effective_TCD: Tensor, offsets_TC: Tensor, support_TWKD: Tensor, anchor_TNS: Anchor | None
+) -> tuple[Tensor, Tensor]:
+    """Summed gradients of every task's own support images with respect to E (T×C×D) and o (T×C)."""
+    tasks, ways, shots, _ = support_TWKD.shape
+    support_TND = support_TWKD.flatten(1, 2)
+    logits_TNC = torch.baddbmm(offsets_TC.unsqueeze(1), support_TND, effective_TCD.transpose(1, 2))
+    gradient_TNC = logits_TNC.softmax(dim=-1)
+    gradient_TNC.view(tasks, ways, shots, -1)[..., -ways:].diagonal(dim1=1, dim2=3).sub_(1)
+    if anchor_TNS:
+        anchor_TNS.add_gradient(gradient_TNC, logits_TNC)
+    return gradient_TNC.transpose(1, 2) @ support_TND, gradient_TNC.sum(dim=1)
