@@ -61,6 +61,7 @@ class Scores:
     best_seen_TQ: Tensor  # the largest seen logit
     seen_label_TQ: Tensor  # its label; the first one where logits tie
     unseen_TQW: Tensor
+    seen_TQS: Tensor | None = None  # all seen logits, where the scorer had to compute them anyway
 
 
 class Scorer(Protocol):
@@ -127,6 +128,10 @@ class Method(nn.Module, ABC):
     def remember(self, exemplars_SMD: Tensor) -> None:
         """Receive the embedded training images (S×M×D) that inference needs, drawn once per model."""
 
+    def many_shot_logits(self, queries_ND: Tensor) -> Tensor | None:
+        """Scores of the many-shot seen classifier on its own (N×S); None where a method has no such classifier."""
+        return None
+
     def scorer(self, pool: Pool) -> Scorer:
         """Bind to a pool. Methods whose seen scores do not depend on the task override this with a table look-up."""
         return GatheredScorer(self, pool)
@@ -148,6 +153,10 @@ class FixedSeen(Method):
         tasks, queries, _ = queries_TQD.shape
         seen_NS = self.fixed_seen_logits(queries_TQD.flatten(0, 1))
         return seen_NS.view(tasks, queries, -1), self.joint_unseen_logits(support_TWKD, queries_TQD)
+
+    def many_shot_logits(self, queries_ND: Tensor) -> Tensor:
+        """See `Method.many_shot_logits`."""
+        return self.fixed_seen_logits(queries_ND)
 
     def unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
         """The unseen classifiers do not depend on the seen ones, so few-shot use needs nothing else."""
@@ -171,7 +180,7 @@ class GatheredScorer:
     def __call__(self, tasks: TaskBatch) -> Scores:
         seen_TQS, unseen_TQW = self._logits(tasks)
         best_TQ, label_TQ = seen_TQS.max(dim=-1)
-        return Scores(best_TQ, label_TQ, unseen_TQW)
+        return Scores(best_TQ, label_TQ, unseen_TQW, seen_TQS)
 
     def seen_logits(self, tasks: TaskBatch) -> Tensor:
         return self._logits(tasks)[0]
