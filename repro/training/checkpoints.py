@@ -1,0 +1,122 @@
+"""Everything a killed training needs to go on as if nothing had happened: tensors in safetensors, facts in JSON.
+
+A checkpoint is a folder `step-<n>` of its own, complete before it gets its name; older ones go after that, so a kill at
+any moment leaves one whole checkpoint. Randomness and data order need no room of their own: every draw of step n is a
+function of (seed, purpose, n), so the seed among the settings and the step number are their whole state.
+"""
+
+import json
+import logging
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from repro.errors import BadInput
+from repro.files import sha256, whole_folder
+from repro.training.weights import read_tensors, write_tensors
+
+FORMAT = 1
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best validation so far and the step it was reached at."""
+
+    value: float
+    step: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of a training after `step` steps; `best_weights` is empty before the first validation."""
+
+    step: int
+    best: Best | None
+    loss_scale: dict[str, Any]
+    weights: dict[str, Tensor]
+    best_weights: dict[str, Tensor]
+    momentum: dict[str, Tensor]
+    history: dict[str, Tensor]
+
+
+TENSORS = ("weights", "best_weights", "momentum", "history")
+
+
+def write_checkpoint(folder: Path, snapshot: Snapshot, settings: Mapping[str, Any]) -> None:
+    """Write a snapshot beside the earlier one, then remove that one and whatever a kill left half-written."""
+    target = folder / f"step-{snapshot.step:09d}"
+    with whole_folder(target) as partial:
+        for name in TENSORS:
+            write_tensors(getattr(snapshot, name), partial / f"{name}.safetensors")
+        facts = {
+            "format": FORMAT,
+            "step": snapshot.step,
+            "best": None if snapshot.best is None else vars(snapshot.best),
+            "loss_scale": snapshot.loss_scale,
+            "settings": settings,
+            "sha256": {name: sha256(partial / f"{name}.safetensors") for name in TENSORS},
+        }
+        (partial / "state.json").write_text(json.dumps(facts, indent=1) + "\n")
+    _remove_others(target)
+
+
+def read_checkpoint(folder: Path, settings: Mapping[str, Any]) -> Snapshot | None:
+    """The newest snapshot, or None where there is none.
+
+    Raises BadInput where the files are damaged, or were written with other settings than these.
+    """
+    found = sorted(folder.glob("step-*"))
+    if not found:
+        return None
+    try:
+        facts = json.loads((found[-1] / "state.json").read_text())
+        step, best, loss_scale = int(facts["step"]), facts["best"], dict(facts["loss_scale"])
+        hashes, written = dict(facts["sha256"]), dict(facts["settings"])
+        known = facts["format"] == FORMAT
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        message = f"{found[-1]}: not a checkpoint ({error!r}); delete {folder} to start this training anew"
+        raise BadInput(message) from error
+    if not known:
+        raise BadInput(f"{found[-1]}: format {facts['format']}, expected {FORMAT}; delete {folder} to start anew")
+    _require_same(written, settings, folder)
+    for name in TENSORS:
+        file = found[-1] / f"{name}.safetensors"
+        if not file.is_file() or sha256(file) != hashes.get(name):
+            raise BadInput(f"{file}: not the file that was written; delete {folder} to start this training anew")
+    logger.info("resuming from %s", found[-1])
+    tensors = {name: read_tensors(found[-1] / f"{name}.safetensors") for name in TENSORS}
+    return Snapshot(step, None if best is None else Best(**best), loss_scale, **tensors)
+
+
+def clear_checkpoints(folder: Path) -> None:
+    """Remove all checkpoints, once what was trained is stored for good."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_others(target: Path) -> None:
+    for other in target.parent.iterdir():
+        if other != target and other.name.lstrip(".").startswith("step-"):
+            shutil.rmtree(other)
+
+
+def _require_same(written: Mapping[str, Any], settings: Mapping[str, Any], folder: Path) -> None:
+    before, now = dict(_flat(written)), dict(_flat(json.loads(json.dumps(settings))))
+    for key in sorted(before.keys() | now.keys()):
+        if before.get(key) != now.get(key):
+            raise BadInput(
+                f"{folder}: its checkpoint was written with {key} = {before.get(key)!r}, now it is {now.get(key)!r}; "
+                f"restore the setting, or delete {folder} to start this training anew"
+            )
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

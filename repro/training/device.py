@@ -1,0 +1,60 @@
+"""Where a training runs and in which number format."""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from repro.errors import BadInput
+
+AMP_TYPES = {"none": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """The named device; `auto` is CUDA where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise BadInput(f"device {name!r} is unknown; expected auto, cpu, cuda or cuda:<number>") from error
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise BadInput(f"device {name!r}: {torch.cuda.device_count()} CUDA devices here; use auto or cpu")
+    return device
+
+
+def make_deterministic() -> None:
+    """Ask CUDA for kernels that give the same bits every time (slower; the CPU's always do)."""
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = True
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+@dataclass(frozen=True)
+class Acceleration:
+    """How the backbone computes: mixed precision (`none`, `bf16`, `fp16`), memory layout, `torch.compile`."""
+
+    amp: str = "none"
+    channels_last: bool = True
+    compile: bool = False
+
+    def __post_init__(self) -> None:
+        if self.amp not in AMP_TYPES:
+            raise BadInput(f"amp {self.amp!r} is unknown; expected one of {', '.join(AMP_TYPES)}")
+
+    def autocast(self, device: torch.device) -> AbstractContextManager[None]:
+        """The precision of the backbone's forward pass; losses are always float32."""
+        return torch.autocast(device.type, AMP_TYPES[self.amp], enabled=self.amp != "none")
+
+    def scaler(self, device: torch.device) -> torch.amp.GradScaler:
+        """fp16 gradients underflow unless the loss is scaled up; other formats pass through unscaled."""
+        return torch.amp.GradScaler(device.type, enabled=self.amp == "fp16")
+
+    def place(self, model: nn.Module, device: torch.device) -> None:
+        """Move a model to the device, convolution weights in the chosen layout."""
+        model.to(device)
+        model.to(memory_format=torch.channels_last if self.channels_last else torch.contiguous_format)
+
+
+PLAIN = Acceleration()

@@ -1,0 +1,155 @@
+"""Pre-training (paper, "Pre-training strategy"): classify all seen classes, keep the epoch with the best prototypes.
+
+It gives every method its backbone and its many-shot classifiers.
+Dimensions: N images, D features, S seen classes.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from repro.data.batches import ShuffledBatches, ShuffledRows
+from repro.data.dataset import Dataset
+from repro.data.loading import ImageStore
+from repro.errors import BadInput
+from repro.training.augment import NO_AUGMENTATION, Augmentation
+from repro.training.device import PLAIN, Acceleration
+from repro.training.distributed import ALONE, World
+from repro.training.embedding import LiveEmbedder
+from repro.training.loop import Training
+from repro.training.optim import Optimisation
+
+
+class LinearClassifier(nn.Module):
+    """Θ·φ, without bias: the joint classifiers of the paper have none."""
+
+    def __init__(self, dim: int, seen_classes: int) -> None:
+        super().__init__()
+        self.weight_SD = nn.Parameter(torch.empty(seen_classes, dim).uniform_(-1, 1) * dim**-0.5)
+
+    def forward(self, embeddings_ND: Tensor) -> Tensor:
+        """Logits, N×S."""
+        return embeddings_ND @ self.weight_SD.T
+
+
+class NormalisedClassifier(LinearClassifier):
+    """Rows of Θ at unit length, logits divided by a temperature: the form Θ takes in a joint classifier."""
+
+    def __init__(self, dim: int, seen_classes: int, temperature: float = 0.5) -> None:
+        super().__init__(dim, seen_classes)
+        self.temperature = temperature
+
+    def forward(self, embeddings_ND: Tensor) -> Tensor:
+        """Logits, N×S."""
+        return embeddings_ND @ F.normalize(self.weight_SD, dim=-1).T / self.temperature
+
+
+class CosineClassifier(LinearClassifier):
+    """Cosine of embedding and row of Θ, times a learnt scale: DFSL's first stage."""
+
+    def __init__(self, dim: int, seen_classes: int, scale: float = 10.0) -> None:
+        super().__init__(dim, seen_classes)
+        self.scale = nn.Parameter(torch.tensor(scale))
+
+    def forward(self, embeddings_ND: Tensor) -> Tensor:
+        """Logits, N×S."""
+        return self.scale * F.normalize(embeddings_ND, dim=-1) @ F.normalize(self.weight_SD, dim=-1).T
+
+
+CLASSIFIERS: dict[str, type[LinearClassifier]] = {
+    "linear": LinearClassifier,
+    "normalised": NormalisedClassifier,
+    "cosine": CosineClassifier,
+}
+
+
+class Pretrained(nn.Module):
+    """A backbone with its many-shot classifier; `classifier.weight_SD` is what methods are initialised with."""
+
+    def __init__(
+        self, backbone: nn.Module, dim: int, seen_classes: int, classifier: str = "linear", **options: float
+    ) -> None:
+        super().__init__()
+        if classifier not in CLASSIFIERS:
+            raise BadInput(f"classifier {classifier!r} is unknown; expected one of {', '.join(CLASSIFIERS)}")
+        self.backbone = backbone
+        try:
+            self.classifier = CLASSIFIERS[classifier](dim, seen_classes, **options)
+        except TypeError as error:
+            raise BadInput(f"classifier {classifier}: wrong options {sorted(options)} ({error})") from error
+
+    def forward(self, images_NCHW: Tensor) -> Tensor:
+        """Logits over the seen classes, N×S."""
+        return self.classifier(self.backbone(images_NCHW))
+
+
+class _SeenClassification:
+    """Cross-entropy over all seen classes."""
+
+    def __init__(self, model: Pretrained, label_smoothing: float) -> None:
+        self.model, self.label_smoothing = model, label_smoothing
+
+    def groups(self) -> list[dict[str, Any]]:
+        return [{"name": "all", "params": list(self.model.parameters()), "lr_scale": 1.0}]
+
+    def training_mode(self) -> None:
+        self.model.train()
+
+    def loss(self, embeddings_ND: Tensor, drawn: ShuffledRows, step: int) -> Tensor:
+        labels_N = drawn.labels_N.to(embeddings_ND.device)
+        return F.cross_entropy(self.model.classifier(embeddings_ND), labels_N, label_smoothing=self.label_smoothing)
+
+
+def pretrain(
+    model: Pretrained,
+    dataset: Dataset,
+    optimisation: Optimisation,
+    *,
+    epochs: int,
+    batch: int,
+    seed: int,
+    validate: Callable[[Pretrained], float] | None,
+    label_smoothing: float = 0.0,
+    augmentation: Augmentation = NO_AUGMENTATION,
+    acceleration: Acceleration = PLAIN,
+    world: World = ALONE,
+) -> Training:
+    """Prepare pre-training on the training images; iterating the result trains (see `Training`).
+
+    `batch` is the global batch of all processes; batch norm uses the statistics of it all. `validate` is asked after
+    every epoch.
+    """
+    if not 0 <= label_smoothing < 1:
+        raise BadInput(f"label_smoothing={label_smoothing}: expected at least 0 and less than 1")
+    draws = ShuffledBatches(dataset, batch, seed)
+    acceleration.place(model, world.device)
+    world.align(model)
+    world.share_batch_norm(model)
+    store = ImageStore(dataset.images_NHWC, world.device)
+    return Training(
+        _SeenClassification(model, label_smoothing),
+        draws,
+        LiveEmbedder(
+            model.backbone, store, augmentation=augmentation, acceleration=acceleration, world=world, seed=seed
+        ),
+        optimisation,
+        steps=epochs * draws.per_epoch,
+        seed=seed,
+        world=world,
+        amp_scaler=acceleration.scaler(world.device),
+        validate=validate,
+        validate_every=draws.per_epoch,
+        settings={
+            "training": "pretrain",
+            "dataset": dataset.header.name,
+            "batch": batch,
+            "label_smoothing": label_smoothing,
+            "classifier": type(model.classifier).__name__,
+            "augmentation": asdict(augmentation),
+            "acceleration": asdict(acceleration),
+        },
+    )
