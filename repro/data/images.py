@@ -1,0 +1,148 @@
+"""Raw images as bytes and as pixels: reading, decoding, resizing, and telling which share their content.
+
+Everything that can be wrong with one file ends in one sentence. Pillow releases the interpreter's lock while it
+decodes and resizes, so that threads keep all cores busy.
+"""
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from repro.errors import BadInput
+
+# GIF and BMP occur in Indoor-67 behind the ending .jpg.
+FORMATS = ("JPEG", "PNG", "GIF", "BMP")
+LARGEST_PIXELS = 89_478_485  # Pillow's own limit: larger files are taken for decompression bombs
+TAIL = 4096  # bytes; the end of a JPEG is compressed picture data, which tells pictures apart
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawImage:
+    """One image of a source, compared by identity.
+
+    `origin` is a file, an encoded picture in memory, or pixels (H×W×3, uint8). `source` is what the manifest says of
+    it: a path below the root, or file#number. `crop_bottom` rows at the bottom are no part of the picture.
+    """
+
+    origin: Path | bytes | np.ndarray
+    source: str
+    crop_bottom: int = 0
+
+    def __str__(self) -> str:
+        """Name the image to a user: the file's path where it has one."""
+        return str(self.origin) if isinstance(self.origin, Path) else self.source
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def read_content(raw: RawImage) -> bytes:
+    """The bytes that identify an image: its file, its encoding or its pixels. Raises BadInput."""
+    if isinstance(raw.origin, Path):
+        with _readable(raw.origin):
+            return raw.origin.read_bytes()
+    return raw.origin if isinstance(raw.origin, bytes) else raw.origin.tobytes()
+
+
+def to_pixels(raw: RawImage, content: bytes, size: int) -> np.ndarray:
+    """Give an image as size×size×3 uint8: the whole picture, stretched to a square as the published 84×84 packs are.
+
+    `content` is what `read_content` gave. A JPEG is decoded at the smallest scale (1/1 … 1/8) that still has twice
+    `size`, then resized with antialiasing. Raises BadInput for what cannot be decoded or is unreasonably large.
+    """
+    if isinstance(raw.origin, np.ndarray):
+        return raw.origin if raw.origin.shape[:2] == (size, size) else _resized(Image.fromarray(raw.origin), size)
+    try:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+            if image.width * image.height > LARGEST_PIXELS:
+                raise Image.DecompressionBombError
+            height = image.height
+            image.draft("RGB", (2 * size, 2 * size))
+            kept = image.height * (height - raw.crop_bottom) / height  # rows at the scale of the draft
+            return _resized(_to_rgb(image), size, kept)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise BadInput(f"{raw}: more than {LARGEST_PIXELS} pixels, expected a photograph; remove the file") from error
+    except UnidentifiedImageError as error:
+        kind = "is empty" if not content else f"is no picture (it starts with {content[:8]!r})"
+        raise BadInput(f"{raw}: {kind}, expected a JPEG or PNG; replace the file") from error
+    except (OSError, SyntaxError, ValueError) as error:
+        raise BadInput(f"{raw}: cannot be decoded ({error}), expected a whole JPEG or PNG; replace it") from error
+
+
+def shared_contents(images: Sequence[RawImage], workers: int | None = None) -> dict[RawImage, str]:
+    """Image → content hash, for those whose content at least one other of the images has too.
+
+    Sizes are compared first, then the last bytes, and only what still agrees is read whole. Raises BadInput.
+    """
+    groups = [list(images)]
+    shared: dict[RawImage, object] = {}
+    with ThreadPoolExecutor(workers or 4 * available_cores()) as pool:  # waits for the disk, not for the processor
+        for fingerprint in (_size, _tail, _sha256):
+            groups, shared = _refined(groups, fingerprint, pool)
+    return {image: str(shared[image]) for group in groups for image in group}
+
+
+def without_repeats(images: Sequence[RawImage], workers: int | None = None) -> list[RawImage]:
+    """The images in their order, each content once."""
+    content = shared_contents(images, workers)
+    firsts = {digest: image for image, digest in reversed(content.items())}
+    return [image for image in images if image not in content or firsts[content[image]] is image]
+
+
+def _refined(
+    groups: Sequence[list[RawImage]], fingerprint: Callable[[RawImage], object], pool: ThreadPoolExecutor
+) -> tuple[list[list[RawImage]], dict[RawImage, object]]:
+    """Split groups by fingerprint and keep those with at least two members; also give the fingerprints."""
+    members = [(number, image) for number, group in enumerate(groups) for image in group]
+    prints = list(pool.map(fingerprint, [image for _, image in members]))
+    finer: dict[tuple[int, object], list[RawImage]] = {}
+    for (number, image), key in zip(members, prints, strict=True):
+        finer.setdefault((number, key), []).append(image)
+    kept = [group for group in finer.values() if len(group) > 1]
+    return kept, {image: key for (_, image), key in zip(members, prints, strict=True)}
+
+
+def _size(raw: RawImage) -> int:
+    if isinstance(raw.origin, Path):
+        with _readable(raw.origin):
+            return raw.origin.stat().st_size
+    return len(raw.origin) if isinstance(raw.origin, bytes) else raw.origin.nbytes
+
+
+def _tail(raw: RawImage) -> bytes:
+    if not isinstance(raw.origin, Path):
+        return read_content(raw)[-TAIL:]
+    with _readable(raw.origin), raw.origin.open("rb") as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - TAIL))
+        return stream.read(TAIL)
+
+
+def _sha256(raw: RawImage) -> str:
+    return hashlib.sha256(read_content(raw)).hexdigest()
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be read ({error.strerror}), expected an image that you may read") from error
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    return (image.convert("RGBA") if "transparency" in image.info else image).convert("RGB")
+
+
+def _resized(image: Image.Image, size: int, kept_rows: float | None = None) -> np.ndarray:
+    box = (0.0, 0.0, image.width, image.height if kept_rows is None else kept_rows)
+    return np.asarray(image.resize((size, size), Image.Resampling.BILINEAR, box=box))
