@@ -14,21 +14,31 @@ from repro.methods.acastle import ACastle
 from repro.methods.base import Method
 from repro.methods.castle import Castle
 from repro.methods.distances import frozen
-from repro.methods.finetuning import ExemplarStore, Tuned, finetune
+from repro.methods.finetuning import Tuned, TunedPerTask, finetune
 
 
-class Adapted(Method):
-    """A trained linear joint classifier, adapted per task; `steps` and `lr` are for validation to choose."""
+class Adapted(TunedPerTask):
+    """The trained `base_class`, adapted per task; `steps` and `lr` are for validation to choose.
 
-    remembers = 5
+    All other options are those with which the method underneath was trained.
+    """
+
+    base_class: type[Method]
     tuning_grid = tuple({"steps": steps, "lr": lr} for steps, lr in product((5, 20), (0.3, 1.0, 3.0, 10.0)))
 
-    def __init__(self, base: Method, dim: int, *, steps: int, lr: float) -> None:
-        super().__init__()
-        self.base = frozen(base)
-        self.seen_classes = base.seen_classes
+    def __init__(
+        self,
+        backbone: nn.Module,
+        dim: int,
+        seen_classes: int,
+        *,
+        steps: int = 10,
+        lr: float = 1.0,
+        **base_options: Any,
+    ) -> None:
+        super().__init__(seen_classes, dim)
+        self.base = frozen(self.base_class(backbone, dim, seen_classes, **base_options))
         self.steps, self.lr = steps, lr
-        self.store = ExemplarStore(base.seen_classes, self.remembers, dim)
 
     @property
     def backbone(self) -> nn.Module:  # type: ignore[override]
@@ -38,10 +48,6 @@ class Adapted(Method):
     def load_pretrained(self, weight_SD: Tensor) -> None:
         """Pass on to the method underneath, whose own training then replaces it."""
         self.base.load_pretrained(weight_SD)
-
-    def remember(self, exemplars_SMD: Tensor) -> None:
-        """Store the images of the seen classes that fine-tuning replays."""
-        self.store.fill(exemplars_SMD)
 
     def tune(self, support_TWKD: Tensor) -> Tuned:
         """Fine-tune for every task, from the joint classifiers that the method underneath gives.
@@ -55,47 +61,16 @@ class Adapted(Method):
         weights_TCD = torch.cat([seen_TDS, tail_TDW], dim=2).transpose(1, 2).contiguous()
         return finetune(weights_TCD, stored_SMD, support_TWKD, steps=self.steps, lr=self.lr)
 
-    def joint_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> tuple[Tensor, Tensor]:
-        """The fine-tuned model's logits."""
-        joint_TQC = self.tune(support_TWKD).logits(queries_TQD)
-        return joint_TQC[..., : self.seen_classes], joint_TQC[..., self.seen_classes :]
-
-    def unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
-        """Few-shot use: the unseen part of the joint prediction."""
-        return self.joint_logits(support_TWKD, queries_TQD)[1]
-
 
 class CastleAdapted(Adapted):
-    """CASTLE†; options beside `steps` and `lr` are CASTLE's, as it was trained."""
+    """CASTLE†."""
 
     base_method = "castle"
-
-    def __init__(
-        self,
-        backbone: nn.Module,
-        dim: int,
-        seen_classes: int,
-        *,
-        steps: int = 10,
-        lr: float = 1.0,
-        **castle_options: Any,
-    ) -> None:
-        super().__init__(Castle(backbone, dim, seen_classes, **castle_options), dim, steps=steps, lr=lr)
+    base_class = Castle
 
 
 class ACastleAdapted(Adapted):
-    """aCASTLE†; options beside `steps` and `lr` are aCASTLE's, as it was trained."""
+    """aCASTLE†."""
 
     base_method = "acastle"
-
-    def __init__(
-        self,
-        backbone: nn.Module,
-        dim: int,
-        seen_classes: int,
-        *,
-        steps: int = 10,
-        lr: float = 1.0,
-        **acastle_options: Any,
-    ) -> None:
-        super().__init__(ACastle(backbone, dim, seen_classes, **acastle_options), dim, steps=steps, lr=lr)
+    base_class = ACastle

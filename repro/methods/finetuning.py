@@ -5,12 +5,14 @@ written out: with effective weights E = W⊙(1 + scale) and offsets o = W·bias 
 so the stored images, which all tasks share, meet all tasks' classifiers in one matrix product.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from repro.errors import BadInput
+from repro.methods.base import Method
 
 TASKS_AT_ONCE = 32  # the largest intermediate, N×32×C, then stays near the processor
 
@@ -54,6 +56,34 @@ class Tuned:
     def logits(self, queries_TQD: Tensor) -> Tensor:
         """Joint logits over the seen, then the unseen classes (T×Q×C)."""
         return self.features(queries_TQD) @ self.weights_TCD.transpose(1, 2)
+
+
+class TunedPerTask(Method):
+    """A method that fits every task at inference and then predicts with the tuned classifier."""
+
+    remembers = 5
+
+    def __init__(self, seen_classes: int, dim: int) -> None:
+        super().__init__()
+        self.seen_classes = seen_classes
+        self.store = ExemplarStore(seen_classes, self.remembers, dim)
+
+    def remember(self, exemplars_SMD: Tensor) -> None:
+        """Store the images of the seen classes that fine-tuning replays."""
+        self.store.fill(exemplars_SMD)
+
+    @abstractmethod
+    def tune(self, support_TWKD: Tensor) -> Tuned:
+        """Fine-tune for every task."""
+
+    def joint_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> tuple[Tensor, Tensor]:
+        """The tuned classifier's logits."""
+        joint_TQC = self.tune(support_TWKD).logits(queries_TQD)
+        return joint_TQC[..., : self.seen_classes], joint_TQC[..., self.seen_classes :]
+
+    def unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
+        """Few-shot use: the unseen part of the joint prediction."""
+        return self.joint_logits(support_TWKD, queries_TQD)[1]
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from repro.methods.base import Method
 from repro.methods.distances import frozen, prototypes, scaled_like, seen_weight, squared_distances
-from repro.methods.finetuning import Distillation, ExemplarStore, Tuned, finetune
+from repro.methods.finetuning import Distillation, Tuned, TunedPerTask, finetune
 
 
-class LwF(Method):
+class LwF(TunedPerTask):
     """Learning without forgetting; `steps`, `lr` and the distillation `weight` are for validation to choose."""
 
-    remembers = 5
     tuning_grid = tuple(
         {"steps": steps, "lr": lr, "weight": weight} for steps, lr, weight in product((5, 20), (3.0, 10.0), (0.3, 1.0))
     )
@@ -38,16 +36,10 @@ class LwF(Method):
         weight: float = 1.0,
         temperature: float = 2.0,
     ) -> None:
-        super().__init__()
+        super().__init__(seen_classes, dim)
         self.backbone = frozen(backbone)
-        self.seen_classes = seen_classes
         self.steps, self.lr, self.weight, self.temperature = steps, lr, weight, temperature
         self.seen_weight_SD = seen_weight(seen_classes, dim, trained=False)
-        self.store = ExemplarStore(seen_classes, self.remembers, dim)
-
-    def remember(self, exemplars_SMD: Tensor) -> None:
-        """Store the images of the seen classes that fine-tuning replays."""
-        self.store.fill(exemplars_SMD)
 
     def tune(self, support_TWKD: Tensor) -> Tuned:
         """Fine-tune for every task, from the seen classifiers and the support's prototypes."""
@@ -61,15 +53,6 @@ class LwF(Method):
             lr=self.lr,
             distillation=Distillation(self.seen_weight_SD, self.weight, self.temperature),
         )
-
-    def joint_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> tuple[Tensor, Tensor]:
-        """The fine-tuned classifier's logits."""
-        joint_TQC = self.tune(support_TWKD).logits(queries_TQD)
-        return joint_TQC[..., : self.seen_classes], joint_TQC[..., self.seen_classes :]
-
-    def unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
-        """Few-shot use: the unseen part of the joint prediction."""
-        return self.joint_logits(support_TWKD, queries_TQD)[1]
 
 
 class ICaRL(LwF):
