@@ -69,15 +69,22 @@ class Contrast:
 
 
 def measure(terms: Sequence[Term], sample: Callable[[Reading], Sample | None]) -> Contrast | None:
-    """Measure a weighted sum; None where a reading is missing or has fewer than two tasks."""
-    groups: dict[tuple[str, int], np.ndarray] = {}
+    """Measure a weighted sum; None where a reading is missing or has fewer than two tasks.
+
+    Where a reading covers only the first tasks of a list, its partners are cut to those.
+    """
+    groups: dict[str, list[np.ndarray]] = {}
     for term in terms:
         found = sample(term.reading)
         if found is None or len(found.values) < 2:
             return None
-        key = (found.tasks, len(found.values))
-        groups[key] = groups.get(key, 0.0) + term.weight * found.values
-    return _combine(list(groups.values()))
+        groups.setdefault(found.tasks, []).append(term.weight * found.values)
+    return _combine([_sum(group) for group in groups.values()])
+
+
+def _sum(group: list[np.ndarray]) -> np.ndarray:
+    common = min(map(len, group))
+    return np.sum([values[:common] for values in group], axis=0)
 
 
 def _combine(groups: list[np.ndarray]) -> Contrast:

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from repro.errors import BadInput
+from repro.results.intervals import Mean, mean_interval
+from repro.results.records import TASKS
 
 # A number of unseen classes; "all" of the dataset at hand; "any" where a protocol has one row group only.
 Way = int | Literal["all", "any"]
-
-INTERVAL_95 = 1.96
 
 
 @dataclass(frozen=True, order=True)
@@ -45,19 +45,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Sample:
-    """Per-task values in task order; samples with the same `tasks` were measured on the same tasks."""
+    """Per-task values in task order; samples with equal `tasks` follow one task list, as far as each goes."""
 
     values: np.ndarray
     tasks: str
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Mean over tasks and the half-width of its 95 % interval (1.96·std/√n)."""
-
-    mean: float
-    interval: float
-    tasks: int
 
 
 class Results:
@@ -71,7 +62,9 @@ class Results:
     def sample(self, reading: Reading) -> Sample | None:
         """The per-task values, or None where any of them was not measured."""
         records = self.cell(reading.cell)
-        way = self.unseen_classes.get(reading.cell.dataset) if reading.way == "all" else reading.way
+        way: int | Literal["any"] | None = (
+            "any" if reading.way == "any" else self.ways(reading.cell.dataset, reading.way)
+        )
         if records is None or way is None:
             return None
         values = records.values(reading.protocol, way, reading.measure)
@@ -80,14 +73,22 @@ class Results:
         tasks = records.tasks_digest(reading.protocol, way)
         return Sample(values, f"{reading.cell.dataset}/{reading.cell.shot}/{way}/{tasks}")
 
-    def estimate(self, reading: Reading) -> Estimate | None:
+    def estimate(self, reading: Reading) -> Mean | None:
         """Mean and interval over tasks, or None where the reading was not measured."""
         sample = self.sample(reading)
-        if sample is None:
+        return None if sample is None else mean_interval(sample.values)
+
+    def ways(self, dataset: str, way: Way) -> int | None:
+        """How many ways `way` is on a dataset; None where that is not known."""
+        return self.unseen_classes.get(dataset) if way == "all" else way if isinstance(way, int) else None
+
+    def curve(self, cell: Cell, way: Way) -> tuple[np.ndarray, np.ndarray] | None:
+        """Unseen and seen accuracy along the mean seen-unseen curve, in percent; None where there is none."""
+        file = self.folder / cell.name / "curve.json"
+        if not file.is_file():
             return None
-        count = len(sample.values)
-        interval = INTERVAL_95 * float(sample.values.std()) / count**0.5
-        return Estimate(float(sample.values.mean()), interval, count)
+        points = json.loads(file.read_text()).get(f"gfsl_{self.ways(cell.dataset, way)}way")
+        return None if points is None else (np.asarray(points)[:, 0], np.asarray(points)[:, 1])
 
     def cell(self, cell: Cell) -> "CellRecords | None":
         """The records of one cell, or None where it has not been evaluated."""
@@ -123,13 +124,14 @@ class CellRecords:
     def _groups(self) -> dict[tuple[str, int], np.ndarray]:
         """Rows of each protocol and way, in task order."""
         columns = self._parquet.read(["protocol", "way", "task"])
-        protocols = np.asarray(columns["protocol"].to_pylist())
+        names = columns["protocol"].combine_chunks().dictionary_encode()
         ways, tasks = columns["way"].to_numpy(), columns["task"].to_numpy()
         groups = {}
-        for protocol in np.unique(protocols):
-            for way in np.unique(ways[protocols == protocol]):
-                rows = np.flatnonzero((protocols == protocol) & (ways == way))
-                groups[str(protocol), int(way)] = rows[np.argsort(tasks[rows], kind="stable")]
+        for code, name in enumerate(names.dictionary.to_pylist()):
+            of_protocol = names.indices.to_numpy() == code
+            for way in np.unique(ways[of_protocol]).tolist():
+                rows = np.flatnonzero(of_protocol & (ways == way))
+                groups[name, way] = rows[np.argsort(tasks[rows], kind="stable")]
         return groups
 
     def ways(self, protocol: str) -> list[int]:
@@ -148,8 +150,8 @@ class CellRecords:
         return self._columns[measure][self._groups[protocol, way]]
 
     def tasks_digest(self, protocol: str, way: int | Literal["any"]) -> str:
-        """Which stored tasks a group was measured on."""
-        return str(self.metadata.get("tasks", {}).get(f"{protocol}_{way}way", ""))
+        """Which stored task list a group was measured on; cells that measured its first tasks only name the same."""
+        return str(self.metadata.get(TASKS, {}).get(f"{protocol}_{way}way", "")).split("[")[0]
 
 
 def _loads(value: bytes) -> Any:

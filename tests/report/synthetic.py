@@ -1,20 +1,14 @@
 """A small record set written with the real schema: what evaluation would leave behind, with means we choose."""
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from repro.report.needs import required_cells
+from repro.results.records import KEYS, MEASURES, read_records, summarise, write_json, write_records
 from repro.results.store import Cell
 
-MEASURES = (
-    "acc s_s u_u s_su u_su hm delta ausuc ausuc_released map_hm map_s map_u cal_acc cal_s_su cal_u_su cal_hm "
-    "conf_seen conf_unseen syn_s proto_s many_s"
-).split()
 OF_PROTOCOL = {
     "gfsl": MEASURES[:18],
     "fsl": ["u_u"],
@@ -40,9 +34,9 @@ def noisy(tasks: int = 64, spread: float = 4.0) -> Values:
     return values
 
 
-def write_cell(folder: Path, cell: Cell, groups: Iterable[tuple[str, int]], values: Values) -> None:
-    """Write one cell as evaluation does: tasks.parquet, curve.json and run.json."""
-    columns: dict[str, list[np.ndarray]] = {name: [] for name in ("protocol", "way", "task", *MEASURES)}
+def write_cell(folder: Path, cell: Cell, groups: Collection[tuple[str, int]], values: Values) -> None:
+    """Write one cell as evaluation does: tasks.parquet, metrics.json, curve.json and run.json."""
+    columns: dict[str, list[np.ndarray]] = {name: [] for name in (*KEYS, *MEASURES)}
     for protocol, way in groups:
         measured = {name: values(cell, protocol, way, name) for name in OF_PROTOCOL[protocol]}
         tasks = len(next(iter(measured.values())))
@@ -50,16 +44,18 @@ def write_cell(folder: Path, cell: Cell, groups: Iterable[tuple[str, int]], valu
         columns["way"].append(np.full(tasks, way, dtype=np.int32))
         columns["task"].append(np.arange(tasks, dtype=np.int32))
         for name in MEASURES:
-            columns[name].append(measured.get(name, np.full(tasks, np.nan)).astype(np.float32))
-    table = pa.table({name: np.concatenate(parts) for name, parts in columns.items()})
-    facts = {"cell": cell.name, "dataset": cell.dataset, "method": cell.method, "shot": cell.shot}
+            columns[name].append(measured.get(name, np.full(tasks, np.nan)))
+    metadata = {
+        "cell": cell.name,
+        "tasks": {f"{protocol}_{way}way": f"list-{cell.dataset}-{cell.shot}-{way}" for protocol, way in groups},
+    }
     place = folder / cell.name
-    place.mkdir(parents=True)
-    metadata = {key: json.dumps(value) for key, value in facts.items()}
-    pq.write_table(table.replace_schema_metadata(metadata), place / "tasks.parquet")
-    (place / "run.json").write_text(
-        json.dumps({"run_id": "17", "git_commit": "abc1234", "params": {"shot": cell.shot}})
-    )
+    write_records(place / "tasks.parquet", {name: np.concatenate(parts) for name, parts in columns.items()}, metadata)
+    write_json(place / "metrics.json", summarise(read_records(place / "tasks.parquet")))
+    unseen = np.linspace(0, 100, 21)
+    curve = np.stack([unseen, 100 - unseen**2 / 100], axis=1).tolist()
+    write_json(place / "curve.json", {f"{protocol}_{way}way": curve for protocol, way in groups if protocol == "gfsl"})
+    write_json(place / "run.json", {"run_id": "17", "git_commit": "abc1234", "params": {"shot": cell.shot}})
 
 
 def write_results(folder: Path, values: Values, skip: Callable[[Cell], bool] = lambda _: False) -> None:

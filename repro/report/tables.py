@@ -1,0 +1,189 @@
+"""The paper's tables as they are printed: rounding, the best in bold, dashes where nothing was measured.
+
+Digits are chosen here and nowhere else; templates only place them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from repro.report.facts import Benchmark, DatasetFacts, fill
+from repro.report.layout import Column, Row, Table
+from repro.results.intervals import Mean
+from repro.results.published import PublishedNumber, PublishedTable
+from repro.results.store import Reading, Results
+
+DASH = "–"
+DECIMALS = 2
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A number as printed; `interval` is empty where there is none."""
+
+    mean: str
+    interval: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Place:
+    """One place of a table: our number, the published one, ours minus published; None or a dash where absent."""
+
+    key: str
+    ours: Shown | None
+    published: Shown | None
+    difference: str
+    reading: Reading | None
+    estimate: Mean | None
+
+
+@dataclass(frozen=True)
+class RowView:
+    """One printed row. `quoted`: there is no number of ours to expect, only a cited one."""
+
+    label: str
+    cited: bool
+    quoted: bool
+    ruled: bool
+    backbone: str
+    published_backbone: str
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header above some neighbouring columns of numbers, counted from 1."""
+
+    label: str
+    first: int
+    last: int
+
+    @property
+    def span(self) -> int:
+        """How many columns it stands above."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table ready to be printed."""
+
+    key: str
+    title: str
+    corner: tuple[str, ...]
+    headers: tuple[tuple[Header, ...], ...]
+    rows: tuple[RowView, ...]
+    notes: tuple[str, ...]
+    backbones: bool
+
+    @property
+    def columns(self) -> int:
+        """How many columns of numbers it has."""
+        return len(self.rows[0].places)
+
+    @property
+    def cited(self) -> bool:
+        """Whether any row is quoted from other papers."""
+        return any(row.cited for row in self.rows)
+
+
+def rounded(value: float) -> str:
+    """A number as printed, with a proper minus sign and no negative zero."""
+    text = f"{value:.{DECIMALS}f}"
+    return f"−{text[1:]}" if text.startswith("-") and float(text) != 0 else text.removeprefix("-")
+
+
+def signed(value: float) -> str:
+    """A difference as printed: always with a sign, except zero."""
+    text = rounded(value)
+    return text if float(text.replace("−", "-")) <= 0 else f"+{text}"
+
+
+def difference(ours: float, published: float) -> str:
+    """Ours minus published, of the numbers as printed, so that a reader can check it."""
+    return signed(round(ours, DECIMALS) - round(published, DECIMALS))
+
+
+def view_table(
+    table: Table,
+    results: Results,
+    published: PublishedTable,
+    datasets: Mapping[str, DatasetFacts],
+    benchmark: Benchmark,
+) -> TableView:
+    """Fill one table from records and published numbers."""
+    estimates = {
+        (row.key, column.key): results.estimate(reading) if (reading := table.reading(row, column)) else None
+        for row in table.rows
+        for column in table.columns
+    }
+    printed = {
+        (row.key, column.key): published.number(row.key, column.key) for row in table.rows for column in table.columns
+    }
+    best_ours = _best(table, {key: value.mean for key, value in estimates.items() if value})
+    best_published = _best(table, {key: value.value for key, value in printed.items() if value})
+
+    def place(row: Row, column: Column) -> Place:
+        key = row.key, column.key
+        ours, theirs = estimates[key], printed[key]
+        return Place(
+            f"{table.key}/{row.key}/{column.key}",
+            Shown(rounded(ours.mean), rounded(ours.ci), key in best_ours) if ours else None,
+            _shown(theirs, key in best_published),
+            difference(ours.mean, theirs.value) if ours and theirs else DASH,
+            table.reading(row, column),
+            ours,
+        )
+
+    rows = tuple(
+        RowView(
+            row.label,
+            row.cited,
+            row.method is None,
+            row.ruled,
+            benchmark.backbones.get(table.dataset, DASH) if row.method else published.rows[row.key].backbone,
+            published.rows[row.key].backbone,
+            tuple(place(row, column) for column in table.columns),
+        )
+        for row in table.rows
+    )
+    return TableView(
+        table.key,
+        fill(table.title, table.dataset, datasets),
+        table.corner,
+        _headers(table, datasets),
+        rows,
+        table.notes,
+        table.backbones,
+    )
+
+
+def _shown(number: PublishedNumber | None, best: bool) -> Shown | None:
+    if number is None:
+        return None
+    return Shown(rounded(number.value), "" if number.interval is None else rounded(number.interval), best)
+
+
+def _best(table: Table, values: Mapping[tuple[str, str], float]) -> set[tuple[str, str]]:
+    """The best of each column as printed, ties together; a number without rivals is not called best."""
+    best = set()
+    for column in table.columns:
+        shown = {key: float(f"{value:.{DECIMALS}f}") for key, value in values.items() if key[1] == column.key}
+        if len(shown) > 1:
+            winner = max(shown.values()) if column.best == "high" else min(shown.values())
+            best |= {key for key, value in shown.items() if value == winner}
+    return best
+
+
+def _headers(table: Table, datasets: Mapping[str, DatasetFacts]) -> tuple[tuple[Header, ...], ...]:
+    """Header rows from the outermost in; neighbours with the same outer headers share one."""
+    levels = []
+    for level in range(len(table.corner)):
+        shared = [column.headers[: level + 1] for column in table.columns]
+        headers, first = [], 1
+        for labels, columns in groupby(shared):
+            headers.append(Header(fill(labels[-1], table.dataset, datasets), first, first + len(list(columns)) - 1))
+            first = headers[-1].last + 1
+        levels.append(tuple(headers))
+    return tuple(levels)

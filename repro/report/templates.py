@@ -1,0 +1,90 @@
+"""Jinja for TeX and for HTML; whatever a template prints is escaped, unless it says that it is markup already."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "–": "--",
+    "—": "---",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "…": r"\dots{}",
+    "→": r"$\rightarrow$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "∪": r"$\cup$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "≈": r"$\approx$",
+    "⁻": "$^{-}$",
+    "†": r"\textdagger{}",
+    "‡": r"\textdaggerdbl{}",
+    "Δ": r"$\Delta$",
+    "Θ": r"$\Theta$",
+    "Σ": r"$\Sigma$",
+    "α": r"$\alpha$",
+    "φ": r"$\varphi$",
+}
+_SPECIAL = re.compile(r"[^ !'()*+,\-./0-9:;=?@A-Z\[\]a-z]")
+
+
+class Markup(str):
+    """Text that is TeX already."""
+
+
+def tex(value: Any) -> str:
+    """Escape for TeX. Signs that TeX's text fonts lack are spelled as code points; line breaks become spaces."""
+    return value if isinstance(value, Markup) else _SPECIAL.sub(_tex_character, str(value))
+
+
+def _tex_character(match: re.Match[str]) -> str:
+    character = match.group()
+    if character in _TEX:
+        return _TEX[character]
+    return " " if character.isspace() else f"U+{ord(character):04X}"
+
+
+def tex_environment(folder: Path) -> Environment:
+    r"""Templates with \VAR{…}, \BLOCK{…} and \#{…}, so that they stay readable as TeX."""
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        block_start_string=r"\BLOCK{",
+        block_end_string="}",
+        variable_start_string=r"\VAR{",
+        variable_end_string="}",
+        comment_start_string=r"\#{",
+        comment_end_string="}",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+        finalize=tex,
+    )
+    environment.filters["markup"] = Markup
+    return environment
+
+
+def html_environment(folder: Path) -> Environment:
+    """Templates with Jinja's own delimiters and HTML escaping."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )

@@ -1,0 +1,97 @@
+"""Where a number comes from: its cell's record, the record's hashes, and the run that wrote it."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from repro.errors import BadInput
+from repro.files import sha256
+from repro.results.intervals import Mean
+from repro.results.store import Reading
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The origin of one cell's record. Fields that nobody recorded are empty."""
+
+    cell: str
+    record: str
+    sha256: str
+    dvc_md5: str
+    run_id: str
+    git_commit: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """One shown number and the reading behind it."""
+
+    place: str  # table/row/column, or figure
+    reading: Reading
+    mean: Mean
+
+    def as_json(self) -> dict[str, Any]:
+        """What provenance.json says of it."""
+        return {
+            "place": self.place,
+            "cell": self.reading.cell.name,
+            "protocol": self.reading.protocol,
+            "way": self.reading.way,
+            "measure": self.reading.measure,
+            "mean": self.mean.mean,
+            "interval": self.mean.ci,
+            "tasks": self.mean.tasks,
+        }
+
+
+def origin(results: Path, cell: str, dvc_hashes: dict[str, str]) -> Origin:
+    """Trace one evaluated cell; `dvc_hashes` maps output paths to their hashes."""
+    record = results / cell / "tasks.parquet"
+    run = _read_run(results / cell / "run.json")
+    path = f"{results.name}/{cell}"
+    return Origin(
+        cell,
+        f"{path}/{record.name}",
+        sha256(record),
+        dvc_hashes.get(f"{path}/{record.name}", dvc_hashes.get(path, "")),
+        str(run.get("run_id", "")),
+        str(run.get("git_commit", "")),
+        run.get("params", {}),
+    )
+
+
+def _read_run(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        return {}
+    try:
+        return dict(json.loads(file.read_text()))
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"{file}: not a JSON object ({error}); delete it and evaluate the cell again") from error
+
+
+def read_dvc_hashes(lock: Path) -> dict[str, str]:
+    """Hash of every output in a dvc.lock by its path; empty where there is no such file."""
+    if not lock.is_file():
+        return {}
+    try:
+        stages = yaml.load(lock.read_text(), Loader=_FAST_LOADER).get("stages", {})
+        outs = [out for stage in stages.values() for out in stage.get("outs", [])]
+        return {out["path"]: str(out.get("md5", out.get("hash", ""))) for out in outs}
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+        raise BadInput(f"{lock}: not a DVC lock file ({error!r}); restore it with `git checkout {lock}`") from error
+
+
+_FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def as_json(origins: list[Origin], numbers: list[Traced]) -> str:
+    """The whole of provenance.json: cells once, then every shown number."""
+    content = {
+        "cells": {each.cell: asdict(each) for each in origins},
+        "numbers": [number.as_json() for number in numbers],
+    }
+    return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
