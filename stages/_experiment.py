@@ -14,12 +14,13 @@ or dies can neither stop a run nor lose anything.
 """
 
 import logging
+import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from datetime import datetime
 from functools import partial
@@ -42,13 +43,13 @@ from stages import _tracking_machine as machine
 from stages._tracking import (
     ROOT,
     append_scalars,
+    bad_input_exits,
     create,
     fingerprint,
     hold,
     mark_resumption,
     read_json,
     read_scalars,
-    redact,
     resume,
     runs_folder,
     write_json,
@@ -58,7 +59,6 @@ from stages._tracking_capture import Capture, capturing
 
 __all__ = ["Experiment", "Run", "bad_input_exits", "prepare", "run"]
 
-BAD_INPUT_EXIT = 2
 BEAT_SECONDS = 10.0
 
 # Gathered here for the whole repository and at the run's start; Sacred would ask git once per source file.
@@ -150,10 +150,11 @@ def _take(
 def _describe(experiment: sacred.Experiment) -> None:
     """Give Sacred the sources, packages and commit of this repository as they are now."""
     commit, dirty = machine.commit(ROOT)
-    repository = f"git:/{ROOT}" if commit else None
-    files = {Path(experiment.mainfile.filename), *machine.sources(ROOT)} if experiment.mainfile else set()
+    main = experiment.mainfile
+    main.repo, main.commit, main.is_dirty = f"git:/{ROOT}" if commit else None, commit, dirty
+    imported = {Source(str(file), get_digest(file), None, None, None) for file in machine.sources(ROOT)}
     experiment.base_dir = str(ROOT)
-    experiment.sources = {Source(str(file), get_digest(file), repository, commit, dirty) for file in files}
+    experiment.sources = {main} | imported  # equal by file name: the main file keeps the commit for all
     experiment.dependencies = {PackageDependency(name, version) for name, version in machine.packages().items()}
 
 
@@ -278,16 +279,6 @@ class RunFolder(FileStorageObserver):
 # What surrounds a run
 
 
-@contextmanager
-def bad_input_exits() -> Iterator[None]:
-    """Turn BadInput into its one sentence on standard error and exit code 2."""
-    try:
-        yield
-    except BadInput as error:
-        print(f"error: {redact(str(error))}", file=sys.stderr)
-        raise SystemExit(BAD_INPUT_EXIT) from None
-
-
 class _Terminated(SacredInterrupt):
     """SIGTERM arrived; Sacred records the run as INTERRUPTED."""
 
@@ -327,6 +318,15 @@ def _logging_to_stderr() -> Iterator[None]:
         root.setLevel(level)
 
 
-def _mirrored(observer: RunFolder) -> Any:
+@contextmanager
+def _mirrored(observer: RunFolder) -> Iterator[None]:
     """Copy the run to REPRO_MONGO_URL while it goes on, where that is set."""
-    return nullcontext()
+    url = os.environ.get("REPRO_MONGO_URL")
+    if not url:
+        yield
+        return
+    from stages._tracking_mongo import Mirror
+
+    with Mirror(url, observer.folder) as mirror:
+        observer.beaten = mirror.poke
+        yield

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import secrets
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -47,6 +48,16 @@ def redact(text: str) -> str:
         if len(secret) >= SHORTEST_SECRET:
             text = text.replace(secret, "***")
     return USERINFO.sub(r"\1***@", text)
+
+
+@contextmanager
+def bad_input_exits() -> Iterator[None]:
+    """Turn BadInput into its one sentence on standard error and exit code 2."""
+    try:
+        yield
+    except BadInput as error:
+        print(f"error: {redact(str(error))}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 # Names, locks and resumption

@@ -1,0 +1,265 @@
+"""Copies run folders to a Mongo server, laid out as Sacred's MongoObserver does, for Omniboard.
+
+Copying twice changes nothing: every document has an id made from its run, and a run that has not changed since is left
+out. Documents stay far below Mongo's limit of 16 MB: long series are thinned, long output is cut in the middle, files
+go to GridFS. The folder keeps everything.
+"""
+
+import hashlib
+import logging
+import math
+import mimetypes
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import bson
+import gridfs
+import pymongo
+from bson import ObjectId
+from pymongo.database import Database
+from pymongo.errors import ConfigurationError, DuplicateKeyError, InvalidURI, PyMongoError
+
+from repro.errors import BadInput
+from stages._tracking import exclusive, read_json, read_scalars, redact
+
+DATABASE = "sacred"
+SELECT_SECONDS, SOCKET_SECONDS = 2, 15
+LAST_COPY_SECONDS = 10.0
+MOST_POINTS = 20_000
+LONGEST_OUTPUT = 500_000
+LARGEST_FILE = 64 * 2**20
+LARGEST_DOCUMENT = 12 * 2**20
+TIMES = ("start_time", "stop_time", "heartbeat")
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Database[dict[str, Any]]]:
+    """Open the database that the URL names (`sacred` where it names none); raises BadInput where it is no Mongo URL."""
+    try:
+        client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
+            url,
+            serverSelectionTimeoutMS=SELECT_SECONDS * 1000,
+            connectTimeoutMS=SELECT_SECONDS * 1000,
+            socketTimeoutMS=SOCKET_SECONDS * 1000,
+        )
+        database = client.get_default_database(DATABASE)
+    except (InvalidURI, ConfigurationError, ValueError) as error:
+        reason = redact(str(error))
+        raise BadInput(f"REPRO_MONGO_URL is no usable Mongo URL ({reason}); expected mongodb://host/name") from None
+    with client:
+        yield database
+
+
+def state(folder: Path) -> str:
+    """A digest of the sizes and times of the run's files: another one means that there is something to copy."""
+    seen = []
+    for place in (folder, folder / "artifacts"):
+        for entry in os.scandir(place) if place.is_dir() else ():
+            with suppress(FileNotFoundError):  # the temporary name of a file that is being written
+                if entry.is_file() and not entry.name.startswith("."):
+                    status = entry.stat()
+                    seen.append(f"{place.name}/{entry.name} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(sorted(seen)).encode()).hexdigest()[:16]
+
+
+def copied_states(database: Database[dict[str, Any]]) -> dict[str, str]:
+    """The state in which each run was last copied whole, by the run's name."""
+    found = database.runs.find({}, {"meta": 1})
+    metas = [document.get("meta", {}) for document in found]
+    return {meta["run"]: meta["state"] for meta in metas if "run" in meta and "state" in meta}
+
+
+def copy_run(folder: Path, database: Database[dict[str, Any]]) -> None:
+    """Bring the server's copy of one run up to date; raises BadInput for a folder that is no run, PyMongoError."""
+    with exclusive(folder / ".copying"):  # a stage and a tool may both be at it
+        now = state(folder)  # before reading: what is written meanwhile is copied the next time
+        document = _read_document(folder)
+        number = _number(folder.name, document, database)
+        files = gridfs.GridFS(database)
+        document["artifacts"] = _copy_artifacts(folder, document["artifacts"], files)
+        document["experiment"]["sources"] = _copy_sources(folder.parent, document["experiment"]["sources"], files)
+        document["info"]["metrics"] = _copy_scalars(folder, number, database)
+        document["meta"]["state"] = now
+        database.runs.update_one({"_id": number}, {"$set": _fitting(document, folder)})
+
+
+def _read_document(folder: Path) -> dict[str, Any]:
+    try:
+        document = read_json(folder / "run.json")
+        document.update({key: datetime.fromisoformat(document[key]) for key in TIMES if document.get(key)})
+        document["config"] = read_json(folder / "config.json")
+        document["info"] = read_json(folder / "info.json") if (folder / "info.json").exists() else {}
+        document["meta"]["run"] = folder.name
+        document["captured_out"] = _cut((folder / "cout.txt").read_text(encoding="utf-8"))
+        document["format"] = "MongoObserver-0.7.0"
+        document["experiment"]["sources"], document["artifacts"]  # noqa: B018 - both must be there
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"{folder} is no whole record of a run ({error!r}); restore or remove that folder") from error
+    return _storable(document)
+
+
+def _storable(value: Any) -> Any:
+    """Keys as Mongo wants them (Sacred's replacements for dots and leading dollars); null for what is no number."""
+    if isinstance(value, dict):
+        return {
+            ("@" + key[1:] if key.startswith("$") else key).replace(".", ","): _storable(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _number(run: str, document: dict[str, Any], database: Database[dict[str, Any]]) -> int:
+    """The run's number on this server: Omniboard knows runs by number. A new run gets the next one."""
+    known = database.runs.find_one({"meta.run": run}, {"_id": 1})
+    if known:
+        return int(known["_id"])
+    while True:
+        last = next(iter(database.runs.find({}, {"_id": 1}).sort("_id", pymongo.DESCENDING).limit(1)), {"_id": 0})
+        number = int(last["_id"]) + 1
+        first = {key: document[key] for key in ("meta", "status", "start_time", "config")}
+        try:
+            database.runs.insert_one({"_id": number, **first, "experiment": {"name": document["experiment"]["name"]}})
+            return number
+        except DuplicateKeyError:  # another process took it just now
+            continue
+
+
+def _copy_scalars(folder: Path, number: int, database: Database[dict[str, Any]]) -> list[dict[str, str]]:
+    links = []
+    for name, series in read_scalars(folder).items():
+        step = -(-len(series["steps"]) // MOST_POINTS) or 1
+        # Counted from the end, so that the last point stays.
+        thinned: dict[str, Any] = {column: points[::-step][::-1] for column, points in series.items()}
+        thinned["values"] = _storable(thinned["values"])
+        thinned["timestamps"] = [datetime.fromisoformat(time) for time in thinned["timestamps"]]
+        key = _object_id("metric", folder.name, name)
+        database.metrics.replace_one({"_id": key}, {"_id": key, "run_id": number, "name": name, **thinned}, upsert=True)
+        links.append({"id": str(key), "name": name})
+    return links
+
+
+def _copy_artifacts(folder: Path, names: list[str], files: gridfs.GridFS) -> list[dict[str, Any]]:
+    links = []
+    for name in names:
+        content = _content(folder / "artifacts" / name)
+        key = _object_id("artifact", folder.name, name, content)
+        _put(files, key, f"artifact://runs/{folder.name}/{name}", content)
+        links.append({"name": name, "file_id": key})
+    return links
+
+
+def _copy_sources(runs: Path, sources: list[list[str]], files: gridfs.GridFS) -> list[list[Any]]:
+    links = []
+    for name, stored in sources:
+        content = _content(runs / stored)
+        key = _object_id("source", name, content)
+        _put(files, key, name, content)
+        links.append([name, key])
+    return links
+
+
+def _content(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+        return path.read_bytes() if size <= LARGEST_FILE else f"{size} bytes: see {path}\n".encode()
+    except OSError as error:
+        raise BadInput(f"{path} is missing ({error.strerror}); restore it or remove that run's folder") from error
+
+
+def _put(files: gridfs.GridFS, key: ObjectId, name: str, content: bytes) -> None:
+    """Store a file under its id unless it is there whole; pieces of an upload that was cut off make way."""
+    stored = files.find_one({"_id": key})
+    if stored and stored.length == len(content):
+        return
+    if stored:
+        files.delete(key)
+    kind = mimetypes.guess_type(name)[0]
+    try:
+        files.put(content, _id=key, filename=name, content_type=kind)
+    except gridfs.errors.FileExists:
+        files.delete(key)
+        files.put(content, _id=key, filename=name, content_type=kind)
+
+
+def _object_id(*parts: str | bytes) -> ObjectId:
+    """An id that depends on nothing but what is stored."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(hashlib.sha256(part if isinstance(part, bytes) else part.encode()).digest())
+    return ObjectId(digest.digest()[:12])
+
+
+def _cut(text: str) -> str:
+    """The beginning and the end of very long output."""
+    if len(text) <= LONGEST_OUTPUT:
+        return text
+    half = LONGEST_OUTPUT // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half} characters left out, see cout.txt of the run …\n{text[-half:]}"
+
+
+def _fitting(document: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The document with its largest entries replaced by a note, until Mongo can hold it."""
+    document = dict(document)
+    while len(bson.encode(document)) > LARGEST_DOCUMENT:
+        largest = max(document, key=lambda key: len(bson.encode({key: document[key]})))
+        document[largest] = f"too large for a document: see {folder}"
+    return document
+
+
+class Mirror:
+    """Copies one run in a thread whenever it is told to, as well as the server allows."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self._url = url
+        self._folder = folder
+        self._due = threading.Event()
+        self._last = threading.Event()
+        self._whole = False
+        self._thread = threading.Thread(target=self._copy_when_due, name="mirror", daemon=True)
+
+    def __enter__(self) -> "Mirror":
+        self._thread.start()
+        return self
+
+    def poke(self) -> None:
+        """Ask for a copy; returns at once."""
+        self._due.set()
+
+    def __exit__(self, *_: object) -> None:
+        """Wait a bounded time for the last copy; say how to catch up where it did not succeed."""
+        self._last.set()
+        self._due.set()
+        self._thread.join(LAST_COPY_SECONDS)
+        if not self._whole:
+            logger.warning("Mongo did not take all of run %s; `tools/sync` copies it later", self._folder.name)
+
+    def _copy_when_due(self) -> None:
+        try:
+            with connected(self._url) as database:
+                while True:
+                    self._due.wait()
+                    self._due.clear()
+                    last = self._last.is_set()
+                    self._whole = self._copy(database) and last
+                    if last:
+                        return
+        except BadInput as error:
+            logger.warning("%s", error)
+
+    def _copy(self, database: Database[dict[str, Any]]) -> bool:
+        """Try to copy; what fails now is in the folder and comes with the next copy."""
+        try:
+            copy_run(self._folder, database)
+        except (PyMongoError, BadInput, OSError) as error:
+            logger.debug("not copied now: %s", redact(str(error)))
+            return False
+        return True
