@@ -70,8 +70,9 @@ def new_figure(width: float, height: float, panels: int = 1) -> tuple["Figure", 
 
 
 def save(figure: "Figure", folder: Path, name: str) -> None:
-    """Write NAME.pdf and NAME.png; the same figure gives the same bytes."""
-    with whole_file(folder / f"{name}.pdf") as file:
-        figure.savefig(file, format="pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    """Write NAME.png and NAME.pdf; the same figure gives the same bytes."""
     with whole_file(folder / f"{name}.png") as file:
         figure.savefig(file, format="png", dpi=PNG_DPI, metadata={"Software": None})
+    figure.set_layout_engine("none")  # laid out already
+    with whole_file(folder / f"{name}.pdf") as file:
+        figure.savefig(file, format="pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})

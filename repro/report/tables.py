@@ -82,10 +82,9 @@ class TableView:
         """How many columns of numbers it has."""
         return len(self.rows[0].places)
 
-    @property
-    def cited(self) -> bool:
-        """Whether any row is quoted from other papers."""
-        return any(row.cited for row in self.rows)
+    def marks_cited(self, form: str) -> bool:
+        """Whether this form of the table shows numbers that are quoted from other papers."""
+        return any(row.quoted or (row.cited and form == "beside") for row in self.rows)
 
 
 def rounded(value: float) -> str:

@@ -1,0 +1,111 @@
+r"""Hostile strings (_ & % $ # { } ~ ^ \ <script>) reach TeX and HTML as text, never as code."""
+
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from repro.report.diagrams import as_svg, as_tikz, read_scene
+from repro.report.facts import Benchmark
+from repro.report.html import CellView, render_report
+from repro.report.tables import DASH, RowView, TableView
+from repro.report.templates import Markup, tex, tex_environment
+from repro.results.provenance import Origin
+from tests.report.conftest import DATASETS, PAPER
+
+HOSTILE = (
+    r"_ & % $ # { } ~ ^ \ <script>alert(1)</script> \input{/etc/passwd} ^^5c | ` \" é 汉" + "\n\x07{{ 7*7 }} \\VAR{x}"
+)
+TABLE = TableView(
+    "T0", HOSTILE, (HOSTILE,), ((),), (RowView(HOSTILE, False, False, False, HOSTILE, "", ()),), (HOSTILE,), True
+)
+
+
+def test_every_special_character_is_escaped() -> None:
+    assert tex(r"a_b & 50% $x$ #1 {y} ~ ^ \z") == (
+        r"a\_b \& 50\% \$x\$ \#1 \{y\} \textasciitilde{} \textasciicircum{} \textbackslash{}z"
+    )
+    assert tex("S→S∪U, Δ ↓, CASTLE⁻") == r"S$\rightarrow$S$\cup$U, $\Delta$ $\downarrow$, CASTLE$^{-}$"
+    assert tex("a\nb\x07汉") == "a bU+0007U+6C49"
+    assert tex(Markup(r"\linewidth")) == r"\linewidth"
+    assert tex(3) == "3"
+
+
+def test_escaped_text_holds_no_active_character() -> None:
+    escaped = tex("".join(map(chr, range(0x20, 0x2000))))
+    plain = escaped.replace("\\\\", "")
+    for character in "&%#_":
+        assert plain.count(character) == plain.count("\\" + character)
+    assert all(ord(character) < 0x7F for character in escaped)
+
+
+def test_templates_escape_whatever_they_print() -> None:
+    benchmark = Benchmark(HOSTILE, HOSTILE)
+    page = tex_environment(PAPER / "templates").get_template("tables.tex")
+    text = page.render(tables=[TABLE], benchmark=benchmark, form="beside", dash=DASH)
+    assert r"\input{/etc" not in text and "<script>" not in text
+    assert text.count(tex(HOSTILE)) >= 5
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is NOT installed: hostile text was NOT compiled")
+def test_hostile_text_compiles(tmp_path: Path) -> None:
+    body = "\n\n".join([tex(HOSTILE), tex("".join(map(chr, range(0x20, 0x17F)))), tex('→±×·…∪≥≤≈⁻†‡ΔΘΣαφ–—−|`"')])
+    scene = read_scene(PAPER / "templates", "F1", replace(DATASETS["mini"], title=HOSTILE), 5, 15)
+    hostile_scene = replace(scene, texts=tuple(replace(text, words=HOSTILE) for text in scene.texts))
+    body += "\n\n" + as_tikz(PAPER / "templates", hostile_scene)
+    main = (PAPER / "main.tex").read_text()
+    preamble = main[: main.index(r"\begin{document}")]
+    (tmp_path / "t.tex").write_text(f"{preamble}\\begin{{document}}\n{body}\n\\end{{document}}\n")
+    run = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-2000:]
+
+
+class Elements(HTMLParser):
+    """Collects the tags of a page and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_report_shows_hostile_text_as_text() -> None:
+    origin = Origin(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, {HOSTILE: HOSTILE})
+    cell = CellView(HOSTILE, (HOSTILE,), origin, HOSTILE)
+    page = render_report(
+        PAPER / "templates",
+        Benchmark(HOSTILE, HOSTILE, HOSTILE),
+        HOSTILE,
+        tables=[TABLE],
+        figures=[],
+        claims=[],
+        cells=[cell],
+    )
+    elements = Elements()
+    elements.feed(page)
+    assert elements.tags.count("script") == 1
+    assert "<script>alert" in elements.text and "{{ 7*7 }}" in elements.text and "49" not in elements.text
+
+
+def test_a_diagram_shows_hostile_text_as_text() -> None:
+    scene = read_scene(PAPER / "templates", "F4", DATASETS["mini"], 5, 15)
+    hostile = replace(scene, boxes=(replace(scene.boxes[0], lines=(HOSTILE,)),))
+    assert "<script>" not in as_svg(PAPER / "templates", hostile, HOSTILE)
+    assert tex(HOSTILE) in as_tikz(PAPER / "templates", hostile)
