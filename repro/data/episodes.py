@@ -244,3 +244,14 @@ def _tasks(spec: TaskSpec, tensors: dict[str, Tensor]) -> Tasks:
 def _tensors(tasks: Tasks) -> dict[str, Tensor]:
     named = {"classes": tasks.classes_TW, "support": tasks.support_TWK, "query": tasks.query_TWQ, "seen": tasks.seen_TQ}
     return {name: tensor.contiguous() for name, tensor in named.items()}
+
+
+def draw_exemplars(dataset: Dataset, number: int, seed: int) -> Tensor:
+    """Rows of `number` distinct training images of every seen class (S × number), the ones that a method remembers."""
+    images = _images_by_class(dataset, "seen", "train")
+    fewest = int(images.counts_G.min())
+    if fewest < number:
+        name = dataset.header.classes[int(images.counts_G.argmin())].name
+        message = f"{dataset.header.name}: class {name} has {fewest} training images, {number} are to be remembered"
+        raise BadInput(f"{message}; remember fewer or add images")
+    return images.draw(torch.arange(dataset.seen_classes), number, generator(seed, "exemplars")).long()

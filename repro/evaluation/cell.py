@@ -1,0 +1,122 @@
+"""One cell of the paper's grid: a trained method measured on every protocol it is asked for, as tidy columns.
+
+Dimensions as in `repro.methods.base`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from repro.data.dataset import Dataset
+from repro.data.episodes import Tasks
+from repro.evaluation.calibration import best_bias
+from repro.evaluation.embed import Embedded
+from repro.evaluation.metrics import harmonic, joint_accuracies
+from repro.evaluation.protocol import (
+    BoundTasks,
+    Measured,
+    Progress,
+    TaskPool,
+    few_shot,
+    generalised,
+    no_progress,
+    outcomes,
+)
+from repro.evaluation.seen_protocol import seen_accuracies
+from repro.methods.base import Method
+
+CPU = torch.device("cpu")
+
+
+@dataclass
+class Evaluation:
+    """What one cell measured, in plain values.
+
+    `columns` holds protocol, way and task besides the measures, a row per protocol, way and task; a measure that a
+    protocol does not have is NaN. `tasks`, `biases` and `curves` are by "<protocol>_<way>way": the name of the task
+    list, the calibration bias, and the mean seen-unseen curve (unseen, seen) in percent.
+    """
+
+    columns: dict[str, np.ndarray] = field(default_factory=dict)
+    tasks: dict[str, str] = field(default_factory=dict)
+    biases: dict[str, float] = field(default_factory=dict)
+    curves: dict[str, list[list[float]]] = field(default_factory=dict)
+
+    def add(self, protocol: str, bound: BoundTasks, measured: Measured) -> None:
+        """Append the rows of one protocol and way."""
+        way, group = bound.spec.way, f"{protocol}_{bound.spec.way}way"
+        rows = {"protocol": np.full(bound.number, protocol, dtype=object), "way": np.full(bound.number, way, np.int32)}
+        rows["task"] = np.arange(bound.number, dtype=np.int32)
+        rows |= {name: values.numpy().astype(np.float32) for name, values in measured.values.items()}
+        before = len(self.columns.get("task", ()))
+        for name in self.columns.keys() | rows.keys():
+            old = self.columns.get(name, np.full(before, np.nan, np.float32))
+            new = rows.get(name, np.full(bound.number, np.nan, np.float32))
+            self.columns[name] = np.concatenate([old, new]) if before else new
+        self.tasks[group] = bound.name
+        if measured.curve is not None:
+            self.curves[group] = measured.curve.tolist()
+
+
+@torch.no_grad()
+def evaluate_cell(
+    method: Method,
+    embedded: Embedded,
+    dataset: Dataset,
+    test: Mapping[int, Tasks],
+    calibration: Mapping[int, Tasks],
+    *,
+    few_shot_ways: tuple[int, ...] = (5,),
+    seen: Tasks | None = None,
+    limit: int | None = None,
+    detailed: bool = True,
+    memory_mb: int = 256,
+    device: torch.device = CPU,
+    progress: Progress = no_progress,
+) -> Evaluation:
+    """Measure a method on test tasks (by way), calibrated on the validation tasks of the same key.
+
+    `few_shot_ways` are the ways measured as FSL too; `seen` adds the comparison of classifiers on the seen classes.
+    `limit` takes the first tasks of each list only, for methods that fine-tune per task; the records say so.
+    """
+    method = method.to(device).eval()
+    evaluation = Evaluation()
+    val_pool, test_pool = (TaskPool(split, embedded, dataset, device) for split in ("val", "test"))
+    val_scorer, scorer = method.scorer(val_pool.pool), method.scorer(test_pool.pool)
+    for way, tasks in test.items():
+        bias = best_bias(outcomes(val_scorer, BoundTasks(calibration[way], val_pool, limit), progress))
+        bound = BoundTasks(tasks, test_pool, limit)
+        measured = generalised(scorer, bound, bias, detailed=detailed, memory_mb=memory_mb, progress=progress)
+        evaluation.add("gfsl", bound, measured)
+        evaluation.biases[f"gfsl_{way}way"] = bias
+        if way in few_shot_ways:
+            evaluation.add("fsl", bound, few_shot(scorer, bound, progress))
+    if seen is not None:
+        bound = BoundTasks(seen, TaskPool("seen", embedded, dataset, device), limit)
+        evaluation.add("seen", bound, Measured(seen_accuracies(method, bound, progress)))
+    return evaluation
+
+
+@torch.no_grad()
+def mean_hm(
+    method: Method,
+    embedded: Embedded,
+    dataset: Dataset,
+    tasks: Tasks,
+    *,
+    limit: int | None = None,
+    device: torch.device = CPU,
+) -> float:
+    """Mean HM in percent, not calibrated: what model selection and tuning on validation tasks go by."""
+    task_pool = TaskPool(tasks.spec.split, embedded, dataset, device)
+    result = outcomes(method.to(device).eval().scorer(task_pool.pool), BoundTasks(tasks, task_pool, limit))
+    return float(100 * harmonic(*joint_accuracies(result)).mean())
+
+
+def rows_needed(dataset: Dataset, *more: Tensor) -> Tensor:
+    """Dataset rows that an evaluation embeds, ascending: everything but `train`, and these rows of it besides."""
+    roles = [rows for role, rows in dataset.roles.items() if role != "train"]
+    return torch.cat([*roles, *(rows.flatten().long() for rows in more)]).unique()

@@ -1,0 +1,88 @@
+"""Measures of a generalised few-shot task, for many tasks at once.
+
+Whether a query is right in S ∪ U depends on two things alone: whether its own label set would be classified rightly,
+and its margin, the largest seen minus the largest unseen logit. Subtracting a bias β from the seen logits leaves the
+first as it is and calls a query seen where margin ≥ β (a tie goes to the seen class, which comes first).
+
+Dimensions: T tasks, Q queries of a task (seen queries first, then unseen ones), S seen classes, W ways.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from repro.methods.base import Scores
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the scores of each query come to. `labels_TQ` counts seen classes from 0 and a task's ways from S."""
+
+    margin_TQ: Tensor
+    right_TQ: Tensor
+    labels_TQ: Tensor
+    seen_queries: int
+
+    def parts(self, values_TQ: Tensor) -> tuple[Tensor, Tensor]:
+        """Split values by query into those of seen and of unseen queries."""
+        return values_TQ[:, : self.seen_queries], values_TQ[:, self.seen_queries :]
+
+    def first(self, tasks: int) -> "Outcome":
+        """The first `tasks` tasks."""
+        return Outcome(self.margin_TQ[:tasks], self.right_TQ[:tasks], self.labels_TQ[:tasks], self.seen_queries)
+
+
+def outcome(scores: Scores, labels_TQ: Tensor, seen_queries: int, seen_classes: int) -> Outcome:
+    """Reduce joint scores to margins and rightness; among equal logits the first class wins."""
+    best_TQ, way_TQ = scores.unseen_TQW.max(dim=-1)
+    seen = torch.arange(labels_TQ.shape[1], device=labels_TQ.device) < seen_queries
+    predicted_TQ = torch.where(seen, scores.seen_label_TQ, way_TQ + seen_classes)
+    return Outcome(scores.best_seen_TQ - best_TQ, predicted_TQ == labels_TQ, labels_TQ, seen_queries)
+
+
+def own_accuracies(result: Outcome) -> tuple[Tensor, Tensor]:
+    """S→S and U→U per task, as fractions (float64)."""
+    seen_TQ, unseen_TQ = result.parts(result.right_TQ)
+    return _mean(seen_TQ), _mean(unseen_TQ)
+
+
+def joint_accuracies(result: Outcome, bias: float = 0.0) -> tuple[Tensor, Tensor]:
+    """S→S∪U and U→S∪U per task with `bias` subtracted from the seen logits, as fractions (float64)."""
+    called_seen_TQ = result.margin_TQ >= bias
+    seen_TQ, _ = result.parts(result.right_TQ & called_seen_TQ)
+    _, unseen_TQ = result.parts(result.right_TQ & ~called_seen_TQ)
+    return _mean(seen_TQ), _mean(unseen_TQ)
+
+
+def harmonic(first: Tensor, second: Tensor) -> Tensor:
+    """Harmonic mean, element by element; 0 where both are 0."""
+    total = first + second
+    return torch.where(total > 0, 2 * first * second / total.clamp_min(torch.finfo(total.dtype).tiny), 0.0)
+
+
+def measures(result: Outcome, bias: float) -> dict[str, Tensor]:
+    """Accuracies, harmonic mean and Δ per task, before and (`cal_`) after calibration, in percent."""
+    own_seen, own_unseen = own_accuracies(result)
+    named = {"s_s": own_seen, "u_u": own_unseen}
+    for prefix, beta in (("", 0.0), ("cal_", bias)):
+        seen, unseen = joint_accuracies(result, beta)
+        share = result.seen_queries / result.margin_TQ.shape[1]
+        named[f"{prefix}acc"] = share * seen + (1 - share) * unseen
+        named[f"{prefix}s_su"], named[f"{prefix}u_su"] = seen, unseen
+        named[f"{prefix}hm"] = harmonic(seen, unseen)
+    named["delta"] = ((own_seen - named["s_su"]) + (own_unseen - named["u_su"])) / 2
+    return {name: 100 * values for name, values in named.items()}
+
+
+def confidences(scores: Scores, seen_TQS: Tensor, seen_queries: int) -> dict[str, Tensor]:
+    """Confidence of the own label set per task, in percent: the mean over seen queries of the largest probability of a
+    seen class, and over unseen queries of an unseen class, in the softmax over all |S| + W logits."""
+    total_TQ = torch.logaddexp(seen_TQS.logsumexp(dim=-1), scores.unseen_TQW.logsumexp(dim=-1))
+    seen_TQ = (scores.best_seen_TQ - total_TQ)[:, :seen_queries].exp()
+    unseen_TQ = (scores.unseen_TQW.amax(dim=-1) - total_TQ)[:, seen_queries:].exp()
+    return {"conf_seen": 100 * _mean(seen_TQ), "conf_unseen": 100 * _mean(unseen_TQ)}
+
+
+def _mean(values_TQ: Tensor) -> Tensor:
+    return values_TQ.sum(dim=1, dtype=torch.float64) / values_TQ.shape[1]

@@ -1,0 +1,36 @@
+"""|S|-way accuracy on new images of the seen classes: how good are classifiers made from a few training images?
+
+The same K support images give synthesised classifiers and prototypes; the many-shot classifier has seen them all.
+
+Dimensions as in `repro.methods.base`; here W = S, and a task's classes are the seen ones in random order.
+"""
+
+from collections import defaultdict
+
+import torch
+from torch import Tensor
+
+from repro.evaluation.protocol import BoundTasks, Progress, blocks
+from repro.methods.base import Method
+
+
+def seen_accuracies(method: Method, bound: BoundTasks, progress: Progress) -> dict[str, Tensor]:
+    """Per task in percent: `syn_s` of few-shot use, `proto_s` of the nearest prototype, `many_s` of the many-shot
+    classifier (absent where the method has none). All classify into the task's classes."""
+    scorer, embeddings_ND = method.scorer(bound.pool), bound.pool.embeddings_ND
+    many_NS = method.many_shot_logits(embeddings_ND)
+    found: defaultdict[str, list[Tensor]] = defaultdict(list)
+    for batch, labels_TQ, real in blocks(bound, range(bound.number), progress):
+        way_TQ = labels_TQ - bound.seen_classes
+        prototypes_TWD = embeddings_ND[batch.support_TWK].mean(dim=2)
+        predicted = {
+            "syn_s": scorer.unseen_logits(batch).argmax(dim=-1),
+            "proto_s": torch.cdist(embeddings_ND[batch.queries_TQ], prototypes_TWD).argmin(dim=-1),
+        }
+        if many_NS is not None:
+            classes_TW = bound.pool.labels_N[batch.support_TWK[..., 0]]
+            own_TQW = many_NS[batch.queries_TQ].gather(2, classes_TW[:, None].expand(-1, way_TQ.shape[1], -1))
+            predicted["many_s"] = own_TQW.argmax(dim=-1)
+        for name, predicted_TQ in predicted.items():
+            found[name].append(100 * (predicted_TQ == way_TQ).double().mean(dim=1)[:real].cpu())
+    return {name: torch.cat(parts) for name, parts in found.items()}

@@ -1,0 +1,122 @@
+"""Per-task values on disk: one Parquet file per cell, a row per protocol, way and task, and a small metrics.json.
+
+Accuracies are in percent, float32; a measure that a protocol does not have is NaN. The schema's metadata says which
+cell, model and task lists the rows belong to, each entry as JSON.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from repro.errors import BadInput
+from repro.files import whole_file
+from repro.results.intervals import Mean, mean_interval, paired_difference
+
+KEYS = {"protocol": pa.string(), "way": pa.int32(), "task": pa.int32()}
+MEASURES = (
+    *("acc", "s_s", "u_u", "s_su", "u_su", "hm", "delta", "ausuc", "ausuc_released", "map_hm", "map_s", "map_u"),
+    *("cal_acc", "cal_s_su", "cal_u_su", "cal_hm", "conf_seen", "conf_unseen"),
+    *("syn_s", "proto_s", "many_s"),
+)
+TASKS = "tasks"  # the metadata entry that names the task list of every "<protocol>_<way>way"
+
+
+@dataclass(frozen=True)
+class Records:
+    """The rows of one cell as columns, and what the file says about itself."""
+
+    columns: dict[str, np.ndarray]
+    metadata: dict[str, Any]
+
+    def groups(self) -> list[tuple[str, int]]:
+        """Every protocol and way that was measured, in the order of the file."""
+        return list(dict.fromkeys(zip(self.columns["protocol"].tolist(), self.columns["way"].tolist(), strict=True)))
+
+    def values(self, protocol: str, way: int, measure: str) -> np.ndarray:
+        """Values of one measure in task order (the file's order)."""
+        rows = (self.columns["protocol"] == protocol) & (self.columns["way"] == way)
+        return self.columns[measure][rows]
+
+
+def write_records(path: Path, columns: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
+    """Write rows as Parquet; measures not given become NaN columns. Equal content gives equal bytes.
+
+    `metadata` needs `tasks`: the name of the task list of every "<protocol>_<way>way".
+    """
+    unknown = columns.keys() - KEYS.keys() - set(MEASURES)
+    if unknown:
+        raise BadInput(f"{path}: unknown measures {sorted(unknown)}; expected some of {', '.join(MEASURES)}")
+    rows = len(columns["task"])
+    nothing = np.full(rows, np.nan, np.float32)
+    arrays = [pa.array(columns[name], kind) for name, kind in KEYS.items()]
+    arrays += [pa.array(np.asarray(columns.get(name, nothing), np.float32)) for name in MEASURES]
+    table = pa.Table.from_arrays(arrays, schema=_schema(metadata))
+    with whole_file(path) as partial:
+        pq.write_table(table, partial, compression="zstd")
+
+
+def read_records(path: Path, tasks: Mapping[str, str] | None = None) -> Records:
+    """Read one cell's rows; raises BadInput where the file is none of ours or measured other tasks than `tasks`.
+
+    `tasks` names the expected task list by "<protocol>_<way>way"; groups that it does not mention are not checked.
+    """
+    try:
+        table = pq.read_table(path)
+        metadata = {key.decode(): json.loads(value) for key, value in (table.schema.metadata or {}).items()}
+    except (OSError, pa.ArrowException, ValueError) as error:
+        raise BadInput(f"{path}: not a file of per-task records ({error}); evaluate the cell again") from error
+    if not table.schema.equals(_schema({})) or not isinstance(metadata.get(TASKS), dict):
+        raise BadInput(f"{path}: its columns are not those of per-task records; evaluate the cell again")
+    for group, name in (tasks or {}).items():
+        found = metadata[TASKS].get(group, "nothing")
+        if found != name:
+            message = f"{path}: {group} was measured on task list {found}, expected {name}"
+            raise BadInput(f"{message}; evaluate the cell again")
+    return Records({name: table[name].to_numpy() for name in table.column_names}, metadata)
+
+
+def summarise(records: Records) -> dict[str, dict[str, Any]]:
+    """What metrics.json holds: mean and 95 % interval of every measure, by "<protocol>_<way>way"."""
+    summary: dict[str, dict[str, Any]] = {}
+    for protocol, way in records.groups():
+        values = {name: records.values(protocol, way, name) for name in MEASURES}
+        group: dict[str, Any] = {"tasks": len(values["acc"])}
+        for name, array in values.items():
+            if not np.isnan(array).any():
+                over_tasks = mean_interval(array)
+                group[name] = {"mean": round(over_tasks.mean, 4), "ci": round(over_tasks.ci, 4)}
+        summary[f"{protocol}_{way}way"] = group
+    return summary
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write metrics or curves, whole or not at all; equal content gives equal bytes."""
+    with whole_file(path) as partial:
+        partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def difference(first: Records, second: Records, protocol: str, way: int, measure: str) -> Mean:
+    """Paired difference first − second of a measure; raises BadInput where the two were measured on other tasks.
+
+    Where one of them measured only the first tasks of the same list, those are compared.
+    """
+    group = f"{protocol}_{way}way"
+    lists = [str(records.metadata[TASKS].get(group, "nothing")).split("[")[0] for records in (first, second)]
+    if lists[0] != lists[1]:
+        message = f"{group}: one cell was measured on task list {lists[0]}, the other on {lists[1]}"
+        raise BadInput(f"{message}; evaluate both on one task list")
+    values = [records.values(protocol, way, measure) for records in (first, second)]
+    common = min(map(len, values))
+    return paired_difference(*(array[:common] for array in values))
+
+
+def _schema(metadata: Mapping[str, Any]) -> pa.Schema:
+    fields = [pa.field(name, kind) for name, kind in KEYS.items()]
+    fields += [pa.field(name, pa.float32()) for name in MEASURES]
+    return pa.schema(fields, {key: json.dumps(value, sort_keys=True) for key, value in sorted(metadata.items())})
