@@ -125,7 +125,9 @@ def _run_observed(experiment: sacred.Experiment, config: dict[str, Any], observe
     experiment.observers = [observer]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning, module="sacred")  # datetime.utcnow
-        current = experiment._create_run(options={"--beat_interval": BEAT_SECONDS, "--id": observer.folder.name})
+        current = experiment._create_run()
+        current._id = observer.folder.name
+        current.beat_interval = BEAT_SECONDS
         current()
     return current.result
 
@@ -213,8 +215,11 @@ class RunFolder(FileStorageObserver):
             rows = zip(series["steps"], series["values"], series["timestamps"], strict=True)
             self._unsaved += [(name, int(step), float(value), time.isoformat()) for step, value, time in rows]
         with self._lock, self._tolerant():
-            append_scalars(self.folder, self._unsaved)
-            self._unsaved = []
+            self._save_scalars()
+
+    def _save_scalars(self) -> None:
+        append_scalars(self.folder, self._unsaved)
+        self._unsaved = []
 
     @contextmanager
     def _tolerant(self) -> Iterator[None]:
@@ -248,8 +253,9 @@ class RunFolder(FileStorageObserver):
             super().failed_event(fail_time, fail_trace)
 
     def _finish(self) -> None:
-        """Write what is derived from the journal, and the last lines that were printed."""
+        """Write what has not been written yet, and what is derived from the journal."""
         self.save_cout()
+        self._save_scalars()
         self.save_json(read_scalars(self.folder), "metrics.json")
 
     def save_json(self, obj: Any, filename: str) -> None:

@@ -65,6 +65,8 @@ def bad_input_exits() -> Iterator[None]:
 
 def create(runs: Path, stage: str, cell: str) -> Path:
     """Make the folder of a new run; its name is unique also among parallel stages and machines."""
+    if not re.fullmatch(r"[\w.+-]+", stage + cell):
+        raise BadInput(f"{cell!r} cannot name a run; use letters, digits and any of . _ + - for names of cells")
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     folder = runs / f"{stamp}-{stage}-{cell}-{secrets.token_hex(3)}"
     folder.mkdir(parents=True)

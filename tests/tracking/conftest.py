@@ -1,0 +1,75 @@
+"""Runs of the toy stage, in this process or in one of its own, and the embedded server to copy them to."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from tracking import services  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests choose their server; one that the developer uses stays out."""
+    monkeypatch.delenv("REPRO_MONGO_URL", raising=False)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start the toy stage in a process of its own, recording under `runs`; what still runs at the end is killed."""
+    started = []
+
+    def start_one(environment: dict[str, str] | None = None, **arguments: Any) -> subprocess.Popen[str]:
+        arguments = {"runs": str(tmp_path / "runs"), **arguments}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.tracking.toy", json.dumps(arguments)],
+            cwd=ROOT,
+            env={**os.environ, **(environment or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start_one
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The embedded server, for the tests of one module; gives its URL."""
+    with services.embedded_server(tmp_path_factory.mktemp("embedded")) as (_, url):
+        yield url
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Wait until the condition gives something true, and give that."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+    return found
+
+
+def only_run(runs: Path) -> Path:
+    """The one run folder there is."""
+    (folder,) = [folder for folder in runs.iterdir() if services.is_run(folder)]
+    return folder
+
+
+def read(folder: Path, name: str = "run.json") -> Any:
+    """A JSON file of a run's record."""
+    return json.loads((folder / name).read_text())

@@ -1,0 +1,68 @@
+"""What is kept of a stage's output."""
+
+import io
+import sys
+import threading
+
+from tqdm import tqdm
+
+from stages._tracking_capture import as_seen, capturing
+
+
+def test_a_progress_bar_is_kept_in_its_last_state_only():
+    with capturing() as capture:
+        for _ in tqdm(range(500), mininterval=0, desc="bar"):
+            pass
+        print("after")
+    bar, after = capture.text().splitlines()
+    assert bar.startswith("bar: 100%") and "500/500" in bar
+    assert after == "after"
+
+
+def test_a_cleared_bar_leaves_nothing_but_what_was_there():
+    assert as_seen("before\r 50%|##  |\r          \rend\n") == "end\n"
+    assert as_seen("50%\r   \r\n") == "50%\n"
+
+
+def test_colours_titles_and_cursor_movements_are_dropped():
+    assert as_seen("\x1b[31mred\x1b[0m \x1b]0;title\x07up\x1b[A\x1b[2K!\x08") == "red up!"
+
+
+def test_filtering_twice_changes_nothing():
+    once = as_seen("a\r\x1b[1mb\x1b[0m\nc\rd")
+    assert as_seen(once) == once == "b\nd"
+
+
+def test_output_reaches_the_terminal_unchanged_and_streams_are_put_back():
+    before, terminal = sys.stdout, io.StringIO()
+    sys.stdout = terminal
+    try:
+        with capturing() as capture:
+            print("\x1b[31mred\x1b[0m")
+            sys.stdout.writelines(["x", "y\n"])
+            assert sys.stdout.getvalue  # all else is the real stream's
+        assert sys.stdout is terminal
+    finally:
+        sys.stdout = before
+    assert terminal.getvalue() == "\x1b[31mred\x1b[0m\nxy\n"
+    assert capture.text() == "red\nxy\n"
+
+
+def test_lines_of_many_threads_stay_whole():
+    with capturing() as capture:
+        writers = [threading.Thread(target=lambda: [sys.stdout.write("abc\n") for _ in range(200)]) for _ in range(5)]
+        for writer in writers:
+            writer.start()
+        while any(writer.is_alive() for writer in writers):
+            capture.text()
+        for writer in writers:
+            writer.join()
+    assert capture.text().splitlines() == ["abc"] * 1000
+
+
+def test_a_bar_redrawn_many_times_takes_no_memory():
+    with capturing() as capture:
+        for step in range(10_000):
+            capture.write(f"\rstep {step}")
+    assert len(capture._rest) < 50
+    assert capture.text() == "step 9999"
