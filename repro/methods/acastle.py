@@ -11,9 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from repro.methods.base import BatchSpec, EmbeddedBatch, Method
+from repro.methods.base import BatchSpec, EmbeddedBatch, Method, Pool, Scorer
 from repro.methods.chunks import mean_over_chunks
 from repro.methods.synthesis import Average, SharedRows, Synthesis, draw_tasks, lengths, noise_source
+from repro.methods.synthesis_scorers import ACastleScorer
 
 
 class ACastle(Method):
@@ -50,7 +51,16 @@ class ACastle(Method):
         self.backbone = backbone
         self.seen_classes = seen_classes
         self.seen_weight_SD = nn.Parameter(torch.randn(seen_classes, dim) / dim**0.5, train_seen_classifier)
-        self.synthesis = Synthesis(dim, seen_classes, dictionary, ratio, heads, score_scale, dropout, average)
+        self.synthesis = Synthesis(
+            dim,
+            seen_classes,
+            dictionary=dictionary,
+            ratio=ratio,
+            heads=heads,
+            score_scale=score_scale,
+            dropout=dropout,
+            average=average,
+        )
         self.temperature = temperature
         self.training_temperature = training_temperature or temperature
         self.classes, self.classifiers, self.ways, self.queries = classes, classifiers, ways, queries
@@ -69,6 +79,13 @@ class ACastle(Method):
         """Few-shot use: synthesis from the task's prototypes alone, without the many-shot classifiers."""
         classifiers_TWD = self.synthesis.classifiers(self.synthesis.views(support_TWKD))
         return queries_TQD @ classifiers_TWD.mT / self.training_temperature
+
+    def scorer(self, pool: Pool) -> Scorer:
+        """In the usual setting no task's |S| + W classifiers are ever written out."""
+        dictionary = self.synthesis.dictionary
+        if dictionary is None or dictionary.heads > 1 or self.synthesis.average == "post":
+            return super().scorer(pool)
+        return ACastleScorer(pool, dictionary, self.seen_weight_SD, self.temperature, self.training_temperature)
 
     def batch_spec(self, shot: int) -> BatchSpec:
         """Support images of the sampled classes, and queries from anywhere among the seen classes."""

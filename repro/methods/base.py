@@ -78,6 +78,11 @@ class Scorer(Protocol):
         ...
 
 
+def take(rows_ND: Tensor, index: Tensor) -> Tensor:
+    """Rows by index of any shape (…×D): several times faster than `rows_ND[index]` on a CPU."""
+    return rows_ND.index_select(0, index.flatten()).unflatten(0, index.shape)
+
+
 class Method(nn.Module, ABC):
     """A generalised few-shot learner on top of a backbone: `backbone(images) → N×D` pooled features."""
 
@@ -175,7 +180,7 @@ class GatheredScorer:
 
     def _logits(self, tasks: TaskBatch) -> tuple[Tensor, Tensor]:
         embeddings_ND = self.pool.embeddings_ND
-        return self.method.joint_logits(embeddings_ND[tasks.support_TWK], embeddings_ND[tasks.queries_TQ])
+        return self.method.joint_logits(take(embeddings_ND, tasks.support_TWK), take(embeddings_ND, tasks.queries_TQ))
 
     def __call__(self, tasks: TaskBatch) -> Scores:
         seen_TQS, unseen_TQW = self._logits(tasks)
@@ -187,7 +192,7 @@ class GatheredScorer:
 
     def unseen_logits(self, tasks: TaskBatch) -> Tensor:
         embeddings_ND = self.pool.embeddings_ND
-        return self.method.unseen_logits(embeddings_ND[tasks.support_TWK], embeddings_ND[tasks.queries_TQ])
+        return self.method.unseen_logits(take(embeddings_ND, tasks.support_TWK), take(embeddings_ND, tasks.queries_TQ))
 
 
 class TableScorer:
@@ -199,8 +204,8 @@ class TableScorer:
         self.best_N, self.label_N = self.seen_NS.max(dim=-1)
 
     def __call__(self, tasks: TaskBatch) -> Scores:
-        embeddings_ND = self.pool.embeddings_ND
-        unseen_TQW = self.method.joint_unseen_logits(embeddings_ND[tasks.support_TWK], embeddings_ND[tasks.queries_TQ])
+        support_TWKD = take(self.pool.embeddings_ND, tasks.support_TWK)
+        unseen_TQW = self.method.joint_unseen_logits(support_TWKD, take(self.pool.embeddings_ND, tasks.queries_TQ))
         return Scores(self.best_N[tasks.queries_TQ], self.label_N[tasks.queries_TQ], unseen_TQW)
 
     def seen_logits(self, tasks: TaskBatch) -> Tensor:
@@ -208,4 +213,4 @@ class TableScorer:
 
     def unseen_logits(self, tasks: TaskBatch) -> Tensor:
         embeddings_ND = self.pool.embeddings_ND
-        return self.method.unseen_logits(embeddings_ND[tasks.support_TWK], embeddings_ND[tasks.queries_TQ])
+        return self.method.unseen_logits(take(embeddings_ND, tasks.support_TWK), take(embeddings_ND, tasks.queries_TQ))

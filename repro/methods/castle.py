@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
+from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen, Pool, Scorer
 from repro.methods.synthesis import Average, Synthesis, draw_tasks, lengths, noise_source
+from repro.methods.synthesis_scorers import CastleScorer
 
 
 def swapped_cross_entropy(
@@ -66,7 +67,16 @@ class Castle(FixedSeen):
         self.backbone = backbone
         self.seen_classes = seen_classes
         self.seen_weight_SD = nn.Parameter(torch.randn(seen_classes, dim) / dim**0.5, train_seen_classifier)
-        self.synthesis = Synthesis(dim, seen_classes, dictionary, ratio, heads, score_scale, dropout, average)
+        self.synthesis = Synthesis(
+            dim,
+            seen_classes,
+            dictionary=dictionary,
+            ratio=ratio,
+            heads=heads,
+            score_scale=score_scale,
+            dropout=dropout,
+            average=average,
+        )
         self.temperature = temperature
         self.classes, self.classifiers, self.ways, self.queries = classes, classifiers, ways, queries
         self.dictionary_lr_scale = dictionary_lr_scale
@@ -80,6 +90,13 @@ class Castle(FixedSeen):
         """Synthesised tail classifiers against embeddings as they are."""
         classifiers_TWD = self.synthesis.classifiers(self.synthesis.views(support_TWKD))
         return queries_TQD @ classifiers_TWD.mT / self.temperature
+
+    def scorer(self, pool: Pool) -> Scorer:
+        """With a dictionary, its projections are taken once per image too."""
+        dictionary = self.synthesis.dictionary
+        if dictionary is None:
+            return super().scorer(pool)
+        return CastleScorer(self, pool, self.synthesis, dictionary, self.temperature)
 
     def batch_spec(self, shot: int) -> BatchSpec:
         """Support images of the sampled classes, and queries from anywhere among the seen classes."""

@@ -40,7 +40,7 @@ class _ChunkedMean(torch.autograd.Function):
                 loss = loss_of(part, *leaves) * (len(part) / len(tasks))
             total += loss.detach()
             for gradient, piece in zip(gradients, torch.autograd.grad(loss, learning), strict=True):
-                gradient += piece
+                gradient.add_(piece)
         ctx.save_for_backward(*gradients)
         ctx.learns = [leaf.requires_grad for leaf in leaves]
         return total

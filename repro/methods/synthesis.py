@@ -55,6 +55,7 @@ class Synthesis(nn.Module):
         self,
         dim: int,
         seen_classes: int,
+        *,
         dictionary: str,
         ratio: float,
         heads: int,

@@ -1,5 +1,7 @@
 """Networks that know tensors, not tasks. Importing this package registers the backbones with timm."""
 
+from typing import Any
+
 import timm
 from torch import nn
 
@@ -9,16 +11,17 @@ from repro.models import convnet4, resnet12, resnet640
 __all__ = ["convnet4", "create_backbone", "resnet12", "resnet640"]
 
 
-def create_backbone(name: str, in_channels: int) -> tuple[nn.Module, int]:
+def create_backbone(name: str, in_channels: int, **options: Any) -> tuple[nn.Module, int]:
     """Build any timm model without its classifier: the module (images N×C×H×W → N×D) and D.
 
-    Raises BadInput for a name that timm does not know.
+    `options` go to the model. Raises BadInput for a name that timm does not know.
     """
     if not timm.is_model(name):
         raise BadInput(f"unknown backbone {name!r}; expected a timm model name such as {', '.join(own_backbones())}")
-    backbone = timm.create_model(name, in_chans=in_channels, num_classes=0)
+    backbone: Any = timm.create_model(name, in_chans=in_channels, num_classes=0, **options)
     # Some timm models widen the pooled features in their head; `head_hidden_size` is then what comes out.
-    return backbone, getattr(backbone, "head_hidden_size", None) or backbone.num_features
+    widened: int | None = getattr(backbone, "head_hidden_size", None)
+    return backbone, widened or vars(backbone)["num_features"]
 
 
 def own_backbones() -> list[str]:

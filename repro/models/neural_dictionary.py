@@ -19,6 +19,7 @@ class NeuralDictionary(nn.Module, ABC):
     """Bases and projections; the forms differ in how rows become queries, keys and values."""
 
     bases_MD: nn.Parameter
+    heads: int = 1
     attention_dropout: float = 0.0
 
     def __init__(self, dim: int, bases: int) -> None:

@@ -1,6 +1,6 @@
 """What the backbones share: average-pooled features, and a linear classifier where timm is asked for one."""
 
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -36,7 +36,7 @@ class PooledBackbone(nn.Module):
         return self.forward_head(self.forward_features(images_NCHW))
 
 
-def initialise(network: nn.Module, nonlinearity: str) -> None:
+def initialise(network: nn.Module, nonlinearity: Literal["relu", "leaky_relu"]) -> None:
     """He initialisation of the convolutions by their outputs, as ResNets are commonly started."""
     for module in network.modules():
         if isinstance(module, nn.Conv2d):

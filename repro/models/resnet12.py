@@ -72,6 +72,7 @@ class ResNet12(PooledBackbone):
         self,
         in_chans: int = 3,
         num_classes: int = 0,
+        *,
         widths: tuple[int, int, int, int] = (64, 160, 320, 640),
         drop_rate: float = 0.1,
         drop_block_size: int = 5,

@@ -26,9 +26,9 @@ class Golden:
         self.prefix, self.dtype, self.shot = f"s{shot}_h1_t1_", dtype, shot
         bases, dim = self["shared_key"].shape[1:]
         seen = len(self["cls_weight"])
-        self.method = METHODS[name](
-            nn.Identity(), dim, seen, dictionary="released", ratio=bases / seen, classifiers=len(self["train_task_labels"])
-        ).to(dtype)
+        tasks = len(self["train_task_labels"])
+        options = {"dictionary": "released", "ratio": bases / seen, "classifiers": tasks}
+        self.method = METHODS[name](nn.Identity(), dim, seen, **options).to(dtype)
         self.method.eval()
         with torch.no_grad():
             self.method.seen_weight_SD.copy_(self["cls_weight"])
