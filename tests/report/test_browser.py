@@ -1,0 +1,159 @@
+"""The report in a real browser: nothing from the network, sortable, traceable, fit for a phone and for print."""
+
+import base64
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.report.conftest import MISSING, Paper
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is NOT installed: the report was NOT opened")
+from selenium.webdriver.chrome.options import Options  # noqa: E402
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.remote.webdriver import WebDriver  # noqa: E402
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="chromium or chromedriver is NOT installed: the report was NOT opened in a browser",
+)
+QUIET = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1200,900"
+).split()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
+    options = Options()
+    options.binary_location = str(CHROMIUM)
+    for argument in (*QUIET, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def page(browser: WebDriver, paper: Paper) -> WebDriver:
+    """The report, freshly loaded at desktop size."""
+    browser.set_window_size(1200, 900)
+    browser.get("about:blank")
+    browser.get(address(paper))
+    return browser
+
+
+def address(paper: Paper, anchor: str = "") -> str:
+    return (paper.out / "report.html").as_uri() + anchor
+
+
+def column(page: WebDriver, table: str, place: int) -> list[str]:
+    """Sort values of one column in the order of the rows."""
+    script = (
+        "return [...document.getElementById(arguments[0]).tBodies[0].rows].map(row => {"
+        " const cell = row.cells[arguments[1]];"
+        " return 'value' in cell.dataset ? cell.dataset.value : cell.textContent; });"
+    )
+    return list(page.execute_script(script, table, place))
+
+
+def sort_by(page: WebDriver, table: str, place: int) -> None:
+    button = page.find_element(By.CSS_SELECTOR, f"#{table} th[data-column='{place}'] button")
+    page.execute_script("arguments[0].click()", button)
+
+
+def test_it_loads_without_errors_and_without_the_network(page: WebDriver) -> None:
+    logs = [entry for entry in page.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    assert logs == []
+    script = "return performance.getEntriesByType('resource').map(entry => entry.name)"
+    assert [name for name in page.execute_script(script) if not name.startswith("data:")] == []
+    assert "http://" not in page.page_source.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page.page_source
+
+
+def test_it_shows_every_section_table_figure_and_claim(page: WebDriver) -> None:
+    for key in ("summary", "claims", "tables", "figures", "runs", "T1a", "T12", "F1", "F11"):
+        assert page.find_element(By.ID, key).is_displayed()
+    assert len(page.find_elements(By.CSS_SELECTOR, "#tables table")) == 13
+    assert len(page.find_elements(By.CSS_SELECTOR, "#table-claims tbody tr")) == 36
+    script = "return [...document.images].every(image => image.complete && image.naturalWidth > 100)"
+    assert page.execute_script(script) and len(page.find_elements(By.TAG_NAME, "img")) == 11
+    assert page.find_element(By.ID, "benchmark").text == "glyphs benchmark, scale laptop"
+
+
+def test_a_place_shows_ours_published_and_difference(page: WebDriver) -> None:
+    place = page.find_element(By.CSS_SELECTOR, "[data-place='T2/castle/1shot_hm']")
+    ours, published, difference = place.text.splitlines()
+    assert published == "66.22 ± 0.15"
+    expected = float(ours.split()[0]) - 66.22
+    assert float(difference.replace("−", "-")) == pytest.approx(expected, abs=1e-6)
+    missing = page.find_element(By.CSS_SELECTOR, "[data-place='T2/l2ml/1shot_hm']")
+    assert missing.text.splitlines() == ["–", "2.98 ± 0.06", "–"]
+
+
+@pytest.mark.parametrize("table", ["table-T2", "table-T3", "table-T5"])
+def test_a_click_sorts_numbers_down_then_up_with_dashes_last(page: WebDriver, table: str) -> None:
+    place = 3
+    before = column(page, table, place)
+    sort_by(page, table, place)
+    down = [value for value in column(page, table, place) if value]
+    assert down == sorted(down, key=float, reverse=True)
+    assert column(page, table, place)[len(down) :] == [""] * before.count("")
+    sort_by(page, table, place)
+    up = [value for value in column(page, table, place) if value]
+    assert up == down[::-1] or up == sorted(down, key=float)
+    assert column(page, table, place)[len(up) :] == [""] * before.count("")
+
+
+def test_claims_sort_by_signed_effect(page: WebDriver) -> None:
+    sort_by(page, "table-claims", 3)
+    effects = [float(value.replace("−", "-")) for value in column(page, "table-claims", 3) if value != "–"]
+    assert effects == sorted(effects, reverse=True) and min(effects) < 0 < max(effects)
+
+
+def test_a_number_leads_to_its_run(page: WebDriver) -> None:
+    link = page.find_element(By.CSS_SELECTOR, "[data-place='T2/castle/1shot_hm'] a")
+    page.execute_script("arguments[0].click()", link)
+    entry = page.find_element(By.ID, "cell-mini-castle-1shot")
+    assert entry.get_attribute("open") is not None
+    assert entry.is_displayed()
+    for words in ("dvc repro evaluate@mini-castle-1shot", "17", "abc1234", "0123abcd.dir"):
+        assert words in entry.text
+
+
+def test_a_missing_cell_says_how_to_make_it(page: WebDriver, paper: Paper) -> None:
+    page.get(address(paper, f"#cell-{MISSING}"))
+    entry = page.find_element(By.ID, f"cell-{MISSING}")
+    assert "not evaluated" in entry.text and f"dvc repro evaluate@{MISSING}" in entry.text
+
+
+def test_a_phone_scrolls_tables_and_not_the_page(browser: WebDriver, paper: Paper) -> None:
+    metrics = {"width": 375, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        browser.get("about:blank")
+        browser.get(address(paper))
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 375
+        wide = "const box = document.getElementById('table-T3').parentElement; return box.scrollWidth > box.clientWidth"
+        assert browser.execute_script(wide)
+        small = (
+            "return [...document.querySelectorAll('main td, main p, figcaption')]"
+            ".filter(each => parseFloat(getComputedStyle(each).fontSize) < 12).length"
+        )
+        assert browser.execute_script(small) == 0
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_it_prints(page: WebDriver, tmp_path: Path) -> None:
+    pdf = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+    assert pdf.startswith(b"%PDF") and len(pdf) > 100_000
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not page.find_element(By.TAG_NAME, "nav").is_displayed()
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
