@@ -30,3 +30,8 @@ def model(cell: str) -> Path:
 def results(cell: str) -> Path:
     """The evaluation of one cell: per-task records and metrics."""
     return Path("results") / cell
+
+
+def checkpoints(name: str) -> Path:
+    """Where a training keeps what it needs to resume; outside of DVC's outs, which DVC clears before a run."""
+    return Path("checkpoints") / name

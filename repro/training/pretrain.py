@@ -31,9 +31,13 @@ class LinearClassifier(nn.Module):
         super().__init__()
         self.weight_SD = nn.Parameter(torch.empty(seen_classes, dim).uniform_(-1, 1) * dim**-0.5)
 
+    def logit_weight_SD(self) -> Tensor:
+        """The rows whose products with an embedding (of unit length, where the form normalises it) are the logits."""
+        return self.weight_SD
+
     def forward(self, embeddings_ND: Tensor) -> Tensor:
         """Logits, N×S."""
-        return embeddings_ND @ self.weight_SD.T
+        return embeddings_ND @ self.logit_weight_SD().T
 
 
 class NormalisedClassifier(LinearClassifier):
@@ -43,9 +47,9 @@ class NormalisedClassifier(LinearClassifier):
         super().__init__(dim, seen_classes)
         self.temperature = temperature
 
-    def forward(self, embeddings_ND: Tensor) -> Tensor:
-        """Logits, N×S."""
-        return embeddings_ND @ F.normalize(self.weight_SD, dim=-1).T / self.temperature
+    def logit_weight_SD(self) -> Tensor:
+        """See `LinearClassifier`."""
+        return F.normalize(self.weight_SD, dim=-1) / self.temperature
 
 
 class CosineClassifier(LinearClassifier):
@@ -55,9 +59,13 @@ class CosineClassifier(LinearClassifier):
         super().__init__(dim, seen_classes)
         self.scale = nn.Parameter(torch.tensor(scale))
 
+    def logit_weight_SD(self) -> Tensor:
+        """See `LinearClassifier`."""
+        return self.scale * F.normalize(self.weight_SD, dim=-1)
+
     def forward(self, embeddings_ND: Tensor) -> Tensor:
         """Logits, N×S."""
-        return self.scale * F.normalize(embeddings_ND, dim=-1) @ F.normalize(self.weight_SD, dim=-1).T
+        return super().forward(F.normalize(embeddings_ND, dim=-1))
 
 
 CLASSIFIERS: dict[str, type[LinearClassifier]] = {
@@ -68,7 +76,7 @@ CLASSIFIERS: dict[str, type[LinearClassifier]] = {
 
 
 class Pretrained(nn.Module):
-    """A backbone with its many-shot classifier; `classifier.weight_SD` is what methods are initialised with."""
+    """A backbone with its many-shot classifier; `classifier.logit_weight_SD()` is what methods start from."""
 
     def __init__(
         self, backbone: nn.Module, dim: int, seen_classes: int, classifier: str = "linear", **options: float

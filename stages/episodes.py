@@ -1,0 +1,49 @@
+"""`python -m stages episodes DATASET`: draw and store the tasks that all methods are measured on."""
+
+import sys
+from typing import Any
+
+from repro import paths
+from repro.data.dataset import open_dataset
+from repro.data.episodes import Tasks, TaskSpec, draw_tasks, ways_available, write_tasks
+from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
+from stages._params import EpisodeParams, named, read_params
+from stages._progress import bar
+
+ex = prepare(Experiment("episodes"))
+
+
+def specs(episodes: EpisodeParams, val_ways: int, seen_classes: int) -> dict[str, TaskSpec]:
+    """Every task list by its name; validation lists have as many ways as there are classes for."""
+    lists = {}
+    for shot in episodes.shots:
+        for entry in episodes.test:
+            way, val_way = entry.way, min(entry.way, val_ways)
+            lists[f"test/{way}way-{shot}shot"] = TaskSpec("test", way, shot, entry.tasks, episodes.query)
+            lists[f"val/{way}way-{shot}shot"] = TaskSpec("val", val_way, shot, episodes.calibration, episodes.query)
+        if episodes.seen:
+            lists[f"test/seen-{shot}shot"] = TaskSpec("seen", seen_classes, shot, episodes.seen, query=1)
+    return lists
+
+
+@ex.main
+def draw(dataset: str, episodes: dict[str, Any], seed: int, _run: Run) -> dict[str, str]:
+    """Draw every list; what comes back names each by its content."""
+    data = open_dataset(paths.dataset(dataset))
+    wanted = specs(EpisodeParams(**episodes), ways_available(data, "val"), data.seen_classes)
+    digests = {}
+    with bar(f"tasks {dataset}", len(wanted), "list") as shown:
+        for name, spec in wanted.items():
+            tasks: Tasks = draw_tasks(data, spec, seed)
+            write_tasks(paths.episodes(dataset) / f"{name}.safetensors", tasks)
+            digests[name] = tasks.digest
+            shown.update()
+    return digests
+
+
+if __name__ == "__main__":
+    with bad_input_exits():
+        params = read_params(paths.PARAMS)
+        name = named("dataset", sys.argv, params.datasets)
+        config = {"dataset": name, "episodes": params.episodes[name].model_dump(), "seed": params.seed}
+    run(ex, config, stage="episodes", cell=name)

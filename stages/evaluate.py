@@ -1,0 +1,143 @@
+"""`python -m stages evaluate CELL`: measure one method on the stored tasks of its dataset."""
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from repro import paths
+from repro.data.dataset import Dataset, open_dataset
+from repro.data.episodes import Tasks, read_tasks
+from repro.evaluation.cell import Evaluation, evaluate_cell, mean_hm
+from repro.evaluation.embed import Embedded
+from repro.files import sha256, whole_file
+from repro.methods.base import Method
+from repro.results.records import TASKS, Records, summarise, write_json, write_records
+from repro.training.device import pick_device
+from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
+from stages._models import completed, load_method, read_embedded, remember
+from stages._params import Machine, TaskList, named, read_params
+from stages._progress import bar
+
+ex = prepare(Experiment("evaluate"))
+SHOWN = ("hm", "acc", "ausuc", "delta", "cal_hm", "s_su", "u_su")
+
+
+@ex.main
+def main(
+    cell: str,
+    dataset: str,
+    method: str,
+    shot: int,
+    model: str,
+    options: dict[str, Any],
+    ways: list[dict[str, Any]],
+    seen: bool,
+    limit: int | None,
+    selection: int,
+    scale: str,
+    machine: dict[str, Any],
+    seed: int,
+    _run: Run,
+) -> dict[str, Any]:
+    """Load, tune on validation tasks where the method asks for it, measure, and write the per-task records."""
+    data, computer = open_dataset(paths.dataset(dataset)), Machine(**machine)
+    folder, lists = Path(model), [TaskList(**entry) for entry in ways]
+    device, embedded = pick_device(computer.device), read_embedded(folder)
+    test = {entry.way: stored_tasks(dataset, f"test/{entry.way}way", shot) for entry in lists}
+    val = {entry.way: stored_tasks(dataset, f"val/{entry.way}way", shot) for entry in lists}
+    seen_tasks = stored_tasks(dataset, "test/seen", shot) if seen else None
+
+    candidates = Candidates(folder, method, options, embedded, data, seed)
+    chosen, built = candidates.best(val[lists[0].way], selection, device)
+    if seen_tasks is not None:
+        embedded = completed(embedded, built, data, seen_tasks.support_TWK, device)
+    planned = sum(min(limit or tasks.spec.tasks, tasks.spec.tasks) for tasks in [*test.values(), *val.values()])
+    with bar(cell, planned, "task") as shown:
+        evaluation = evaluate_cell(
+            built,
+            embedded,
+            data,
+            test,
+            val,
+            few_shot_ways=tuple(entry.way for entry in lists if entry.few_shot),
+            seen=seen_tasks,
+            limit=limit,
+            memory_mb=computer.memory_mb,
+            device=device,
+            progress=lambda done: (shown.update(done), None)[1],
+        )
+    facts = {"cell": cell, "dataset": dataset, "method": method, "shot": shot, "scale": scale, "options": chosen}
+    facts |= {"model": embedded.model, "biases": evaluation.biases, TASKS: evaluation.tasks}
+    return write_results(paths.results(cell), evaluation, facts, _run)
+
+
+def stored_tasks(dataset: str, name: str, shot: int) -> Tasks:
+    """One of the task lists that all methods share."""
+    return read_tasks(paths.episodes(dataset) / f"{name}-{shot}shot.safetensors")
+
+
+class Candidates:
+    """A method with each of the option sets among which validation chooses; most methods have one."""
+
+    def __init__(
+        self, folder: Path, name: str, options: dict[str, Any], embedded: Embedded, data: Dataset, seed: int
+    ) -> None:
+        self.folder, self.name, self.options = folder, name, options
+        self.embedded, self.data, self.seed = embedded, data, seed
+
+    def build(self, tuned: dict[str, Any]) -> Method:
+        """The method with these options besides its own, ready to be measured."""
+        method = load_method(self.folder, self.name, {**self.options, **tuned}, self.seed)
+        remember(method, self.embedded, self.data, self.seed)
+        return method
+
+    def best(self, tasks: Tasks, number: int, device: torch.device) -> tuple[dict[str, Any], Method]:
+        """The option set with the largest HM on validation tasks, and the method built with it."""
+        first = self.build({})
+        grid = first.tuning_grid
+        if len(grid) == 1:
+            return {**self.options, **grid[0]}, first if not grid[0] else self.build(grid[0])
+        built = [self.build(tuned) for tuned in grid]
+        values = [mean_hm(one, self.embedded, self.data, tasks, limit=number, device=device) for one in built]
+        place = max(range(len(grid)), key=values.__getitem__)
+        return {**self.options, **grid[place]}, built[place]
+
+
+def write_results(folder: Path, evaluation: Evaluation, facts: dict[str, Any], log: Run) -> dict[str, Any]:
+    """Write records, metrics and curves; give the numbers that a dashboard shows."""
+    write_records(folder / "tasks.parquet", evaluation.columns, facts)
+    metrics = summarise(Records(evaluation.columns, facts))
+    write_json(folder / "metrics.json", metrics)
+    write_json(folder / "curve.json", evaluation.curves)
+    for group, points in evaluation.curves.items():
+        write_rows(folder / f"seen_unseen_{group}.csv", ["unseen", "seen"], points)
+    joint = {group: values for group, values in metrics.items() if group.startswith("gfsl_")}
+    write_rows(
+        folder / "hm_by_ways.csv",
+        ["ways", "hm", "cal_hm"],
+        [[group[5:-3], values["hm"]["mean"], values["cal_hm"]["mean"]] for group, values in joint.items()],
+    )
+    for name in ("metrics.json", "curve.json"):
+        log.add_artifact(str(folder / name), name=name)
+    first = next(iter(joint.values()))
+    shown = {name: first[name]["mean"] for name in SHOWN if name in first}
+    for name, value in shown.items():
+        log.log_scalar(name, value)
+    return {**shown, "records": sha256(folder / "tasks.parquet")}
+
+
+def write_rows(file: Path, names: list[str], rows: list[list[Any]]) -> None:
+    """Write a small table as `dvc plots` reads it."""
+    with whole_file(file) as partial, partial.open("w", newline="") as stream:
+        csv.writer(stream).writerows([names, *rows])
+
+
+if __name__ == "__main__":
+    with bad_input_exits():
+        params = read_params(paths.PARAMS)
+        name = named("cell", sys.argv, params.measured_cells())
+        config = params.evaluation_config(name)
+    run(ex, config, stage="evaluate", cell=name)

@@ -1,0 +1,96 @@
+"""`python -m stages pretrain NAME`: fit a backbone and its many-shot classifier to the seen classes of a dataset."""
+
+import sys
+from typing import Any
+
+from repro import paths
+from repro.data.dataset import Dataset, open_dataset
+from repro.data.episodes import read_tasks
+from repro.data.loading import ImageStore
+from repro.files import sha256
+from repro.training.checkpoints import clear_checkpoints
+from repro.training.device import Acceleration
+from repro.training.distributed import World, joined
+from repro.training.loop import Training
+from repro.training.pretrain import Pretrained, pretrain
+from repro.training.prototypes import prototype_accuracy
+from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
+from stages._models import Card, build_pretrained, write_model
+from stages._params import Machine, PretrainedParams, named, read_params
+from stages._training import augmentation_from, optimisation_from, train_shown, write_curve
+
+ex = prepare(Experiment("pretrain"))
+MEASURE = "val_prototype_accuracy"
+SELECTION = "val/5way-1shot"  # the tasks that choose the epoch
+
+
+@ex.main
+def main(
+    name: str,
+    dataset: str,
+    pretrained: dict[str, Any],
+    precision: dict[str, Any],
+    machine: dict[str, Any],
+    seed: int,
+    _run: Run,
+) -> dict[str, float]:
+    """Train, keep the epoch with the best nearest-prototype accuracy, and embed every image once."""
+    data, params, computer = open_dataset(paths.dataset(dataset)), PretrainedParams(**pretrained), Machine(**machine)
+    card = Card(
+        dataset=dataset,
+        backbone=params.backbone.name,
+        backbone_options=params.backbone.options,
+        channels=data.image_shape[2],
+        seen_classes=data.seen_classes,
+        classifier=params.classifier,
+        classifier_options=params.classifier_options,
+    )
+    model = build_pretrained(card, seed)
+    with joined(computer.device) as world:
+        result = {}
+        if params.epochs:
+            training = _training(model, data, params, Acceleration(**precision), world, seed)
+            settings = {"pretrained": pretrained, "dataset": sha256(paths.dataset(dataset) / "dataset.json")}
+            every = computer.checkpoint_every
+            train_shown(training, name, MEASURE, settings=settings, checkpoint_every=every, log=_run)
+            write_curve(paths.pretrained(name) / "curve.csv", training, MEASURE)
+            result = {MEASURE: training.best.value} if training.best else {}
+        if world.rank == 0:
+            write_model(paths.pretrained(name), model, card, data, world.device, seed)
+            clear_checkpoints(paths.checkpoints(name))
+    return result
+
+
+def _training(
+    model: Pretrained, data: Dataset, params: PretrainedParams, acceleration: Acceleration, world: World, seed: int
+) -> Training:
+    tasks = read_tasks(paths.episodes(params.dataset) / f"{SELECTION}.safetensors")
+    store = ImageStore(data.images_NHWC, world.device)
+    return pretrain(
+        model,
+        data,
+        optimisation_from(params.optimisation),
+        epochs=params.epochs,
+        batch=params.batch,
+        seed=seed,
+        validate=lambda one: prototype_accuracy(one.backbone, store, tasks.support_TWK, tasks.query_TWQ),
+        label_smoothing=params.label_smoothing,
+        augmentation=augmentation_from(params.augmentation),
+        acceleration=acceleration,
+        world=world,
+    )
+
+
+if __name__ == "__main__":
+    with bad_input_exits():
+        params = read_params(paths.PARAMS)
+        name = named("pretrained", sys.argv, params.pretrained)
+        config = {
+            "name": name,
+            "dataset": params.pretrained[name].dataset,
+            "pretrained": params.pretrained[name].model_dump(),
+            "precision": params.precision.model_dump(),
+            "machine": params.machine.model_dump(),
+            "seed": params.seed,
+        }
+    run(ex, config, stage="pretrain", cell=name)

@@ -1,0 +1,118 @@
+"""`python -m stages train CELL`: meta-train one method from a pre-trained backbone."""
+
+import sys
+from typing import Any
+
+import torch
+
+from repro import paths
+from repro.data.dataset import Dataset, open_dataset
+from repro.data.episodes import Tasks, read_tasks
+from repro.evaluation.cell import mean_hm
+from repro.evaluation.embed import Embedded, embed
+from repro.files import sha256
+from repro.methods.base import Method
+from repro.training.checkpoints import clear_checkpoints
+from repro.training.device import Acceleration
+from repro.training.distributed import World, joined
+from repro.training.episodic import meta_train
+from repro.training.loop import Training
+from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
+from stages._models import exemplar_rows, remember, start_method, write_model
+from stages._params import Machine, TrainingParams, named, read_params
+from stages._training import augmentation_from, optimisation_from, train_shown, write_curve
+
+ex = prepare(Experiment("train"))
+MEASURE = "val_hm"
+
+
+@ex.main
+def main(
+    cell: str,
+    dataset: str,
+    method: str,
+    shot: int,
+    pretrained: str,
+    options: dict[str, Any],
+    training: dict[str, Any] | None,
+    way: int,
+    selection: int,
+    precision: dict[str, Any],
+    machine: dict[str, Any],
+    seed: int,
+    _run: Run,
+) -> dict[str, float]:
+    """Train where the method has a training, keep the weights with the best HM on validation tasks, and embed once."""
+    data, computer = open_dataset(paths.dataset(dataset)), Machine(**machine)
+    card, model = start_method(paths.pretrained(pretrained), method, options, seed)
+    result = {}
+    with joined(computer.device) as world:
+        if training is not None:
+            params, acceleration = TrainingParams(**training), Acceleration(**precision)
+            tasks = read_tasks(paths.episodes(dataset) / f"val/{way}way-{shot}shot.safetensors")
+            validate = Validation(data, tasks, selection, world.device, seed)
+            loop = meta_training(model, data, shot, params, acceleration, validate, world, seed)
+            settings = {
+                "options": options,
+                "training": training,
+                "dataset": sha256(paths.dataset(dataset) / "dataset.json"),
+                "pretrained": sha256(paths.pretrained(pretrained) / "model.safetensors"),
+            }
+            train_shown(loop, cell, MEASURE, settings=settings, checkpoint_every=computer.checkpoint_every, log=_run)
+            write_curve(paths.model(cell) / "curve.csv", loop, MEASURE)
+            result = {MEASURE: loop.best.value} if loop.best else {}
+        if world.rank == 0:
+            write_model(paths.model(cell), model, card, data, world.device, seed)
+            clear_checkpoints(paths.checkpoints(cell))
+    return result
+
+
+class Validation:
+    """HM on validation tasks, asked of a method while it trains; only the images of those tasks are embedded."""
+
+    def __init__(self, data: Dataset, tasks: Tasks, number: int, device: torch.device, seed: int) -> None:
+        self.data, self.tasks, self.number, self.device, self.seed = data, tasks, number, device, seed
+
+    def __call__(self, method: Method) -> float:
+        """Mean HM in percent."""
+        exemplars_SM = exemplar_rows(self.data, self.seed, method.remembers)
+        rows = [self.data.roles["val"], self.data.roles["seen_val"], exemplars_SM.flatten()]
+        rows_N = torch.cat(rows).unique()
+        embedded = Embedded(rows_N, embed(method.backbone, self.data, rows_N, self.device), model="")
+        remember(method, embedded, self.data, self.seed)
+        return mean_hm(method, embedded, self.data, self.tasks, limit=self.number, device=self.device)
+
+
+def meta_training(
+    method: Method,
+    data: Dataset,
+    shot: int,
+    params: TrainingParams,
+    acceleration: Acceleration,
+    validate: Validation,
+    world: World,
+    seed: int,
+) -> Training:
+    """The loop of one method, prepared."""
+    return meta_train(
+        method,
+        data,
+        optimisation_from(params.optimisation),
+        shot=shot,
+        steps=params.steps,
+        seed=seed,
+        validate=validate,
+        validate_every=params.validate_every,
+        batch_norm=params.batch_norm,
+        augmentation=augmentation_from(params.augmentation),
+        acceleration=acceleration,
+        world=world,
+    )
+
+
+if __name__ == "__main__":
+    with bad_input_exits():
+        params = read_params(paths.PARAMS)
+        name = named("cell", sys.argv, params.trained_cells())
+        config = params.training_config(name)
+    run(ex, config, stage="train", cell=name)
