@@ -80,6 +80,10 @@ class ACastle(Method):
         classifiers_TWD = self.synthesis.classifiers(self.synthesis.views(support_TWKD))
         return queries_TQD @ classifiers_TWD.mT / self.training_temperature
 
+    def many_shot_logits(self, queries_ND: Tensor) -> Tensor:
+        """The many-shot classifiers before synthesis, unit length."""
+        return queries_ND @ (self.seen_weight_SD / lengths(self.seen_weight_SD)).T / self.temperature
+
     def scorer(self, pool: Pool) -> Scorer:
         """In the usual setting no task's |S| + W classifiers are ever written out."""
         dictionary = self.synthesis.dictionary

@@ -195,9 +195,8 @@ class ACastleScorer:
         pieces = []
         for piece in in_pieces(self.pool, tasks):
             seen_TQS, unseen_TQW = self._joint(piece)
-            pieces.append((*seen_TQS.max(dim=-1), unseen_TQW))
-        best, label, unseen = zip(*pieces, strict=True)
-        return Scores(torch.cat(best), torch.cat(label), torch.cat(unseen))
+            pieces.append((*seen_TQS.max(dim=-1), unseen_TQW, seen_TQS))
+        return Scores(*(torch.cat(parts) for parts in zip(*pieces, strict=True)))
 
     def seen_logits(self, tasks: TaskBatch) -> Tensor:
         return torch.cat([self._joint(piece)[0] for piece in in_pieces(self.pool, tasks)])
