@@ -134,11 +134,12 @@ def _class_names(root: Path, file: Path) -> list[str]:
 
 def _matlab(file: Path, field: str) -> Any:
     """One variable of a Matlab file as a flat array. Raises BadInput."""
-    from scipy.io import loadmat
+    from scipy.io import loadmat  # imported here: it takes longer than all else that a source needs
+    from scipy.io.matlab import MatReadError
 
     try:
         return loadmat(file, squeeze_me=True)[field].reshape(-1)
-    except (OSError, KeyError, ValueError, TypeError, NotImplementedError) as error:
+    except (OSError, KeyError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
         raise BadInput(f"{file}: cannot be read ({error}), expected Cars-196's Matlab file with {field}") from error
 
 
