@@ -14,14 +14,16 @@ __all__ = ["convnet4", "create_backbone", "resnet12", "resnet640"]
 def create_backbone(name: str, in_channels: int, **options: Any) -> tuple[nn.Module, int]:
     """Build any timm model without its classifier: the module (images N×C×H×W → N×D) and D.
 
-    `options` go to the model. Raises BadInput for a name that timm does not know.
+    `options` go to the model. Raises BadInput for a name that timm does not know, and for an option it does not have.
     """
     if not timm.is_model(name):
         raise BadInput(f"unknown backbone {name!r}; expected a timm model name such as {', '.join(own_backbones())}")
-    backbone: Any = timm.create_model(name, in_chans=in_channels, num_classes=0, **options)
+    try:
+        backbone: Any = timm.create_model(name, in_chans=in_channels, num_classes=0, **options)
+    except TypeError as error:
+        raise BadInput(f"backbone {name} does not take the options {sorted(options)} ({error})") from error
     # Some timm models widen the pooled features in their head; `head_hidden_size` is then what comes out.
-    widened: int | None = getattr(backbone, "head_hidden_size", None)
-    return backbone, widened or vars(backbone)["num_features"]
+    return backbone, getattr(backbone, "head_hidden_size", None) or backbone.num_features
 
 
 def own_backbones() -> list[str]:

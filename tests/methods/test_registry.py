@@ -49,7 +49,7 @@ def trained(name: str) -> tuple[Method, Tensor]:
     with torch.no_grad():
         for parameter in method.parameters():
             if parameter.requires_grad:
-                parameter += 0.1 * torch.randn(parameter.shape, generator=random)
+                parameter.add_(torch.randn(parameter.shape, generator=random), alpha=0.1)
     loss = method.loss(embed(_double(WORLD.batch(spec, 0)), method.backbone), generator(0, "loss"))
     loss.backward()
     return method, loss.detach()

@@ -1,0 +1,132 @@
+"""Released checkpoints come in and go out unchanged, strictly, and without running what they may hold."""
+
+import os
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from repro.models import create_backbone
+
+ROOT = Path(__file__).resolve().parents[2]
+DIM, SEEN = 64, 4
+OPTIONS = ["--backbone", "castle_convnet4_small", "--channels", "1", "--seen-classes", str(SEEN)]
+
+
+def released(kind: str = "castle") -> dict[str, Tensor]:
+    """Tensors as the released code names them, on the smallest backbone."""
+    torch.manual_seed(0)
+    backbone, _ = create_backbone("castle_convnet4_small", 1)
+    params = {f"encoder.{name}": tensor for name, tensor in backbone.state_dict().items()}
+    if kind == "pretrained":
+        return params | {"fc.weight": torch.randn(SEEN, DIM), "fc.bias": torch.randn(SEEN)}
+    projections = {f"slf_attn.{name}.weight": torch.randn(DIM, DIM) for name in ("w_qs", "w_ks", "w_vs", "fc")}
+    return params | projections | {"cls.weight": torch.randn(SEEN, DIM), "shared_key": torch.randn(1, 2 * SEEN, DIM)}
+
+
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> tuple[int, str, str]:
+    """Run the tool in this process: exit code, output, errors."""
+    monkeypatch.setattr(sys, "argv", ["import_weights", *map(str, words)])
+    monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
+    main = runpy.run_path(str(ROOT / "tools" / "import_weights"))["main"]
+    code = main()
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def tool(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    return lambda *words: run(capsys, monkeypatch, *words)
+
+
+@pytest.mark.parametrize("kind", ["castle", "acastle", "pretrained"])
+def test_what_was_imported_is_exported_again_unchanged(tool, tmp_path: Path, kind: str) -> None:
+    params = released(kind)
+    torch.save({"params": params}, tmp_path / "in.pth")
+    code, out, err = tool(tmp_path / "in.pth", tmp_path / "model", "--method", kind, *OPTIONS)
+    assert (code, err) == (0, "")
+    code, _, err = tool("--export", tmp_path / "model", tmp_path / "out.pth")
+    assert (code, err) == (0, "")
+    back = torch.load(tmp_path / "out.pth", weights_only=True)["params"]
+    assert back.keys() == params.keys()
+    if kind == "pretrained":
+        assert "without the classifier's bias" in out
+        params["fc.bias"] = torch.zeros(SEEN)
+    assert all(torch.equal(back[name], params[name]) for name in params)
+
+
+def test_imported_weights_lie_where_the_method_expects_them(tool, tmp_path: Path) -> None:
+    params = released()
+    torch.save({"params": params}, tmp_path / "in.pth")
+    assert tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)[0] == 0
+    ours = load_file(tmp_path / "model" / "model.safetensors")
+    assert torch.equal(ours["seen_weight_SD"], params["cls.weight"])
+    assert torch.equal(ours["synthesis.dictionary.bases_MD"], params["shared_key"][0])
+    assert torch.equal(ours["backbone.encoder.0.0.weight"], params["encoder.encoder.0.0.weight"])
+
+
+def test_files_written_on_several_gpus_are_read(tool, tmp_path: Path) -> None:
+    params = {name.replace("encoder.", "encoder.module.", 1): tensor for name, tensor in released().items()}
+    torch.save({"params": params}, tmp_path / "in.pth")
+    assert tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)[0] == 0
+
+
+def test_every_difference_is_named_and_nothing_is_written(tool, tmp_path: Path) -> None:
+    params = released()
+    del params["cls.weight"]
+    params["slf_attn.extra.weight"] = torch.zeros(1)
+    params["shared_key"] = params["shared_key"][:, :3]
+    torch.save({"params": params}, tmp_path / "in.pth")
+    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)
+    assert code == 2
+    for expected in ("missing seen_weight_SD", "unexpected slf_attn.extra.weight", "bases_MD has shape (3, 64)"):
+        assert expected in err
+    assert not (tmp_path / "model").exists()
+
+
+class Malicious:
+    """Unpickling this the usual way would create a file."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.mark),)
+
+
+def test_a_file_that_would_run_code_is_refused(tool, tmp_path: Path) -> None:
+    torch.save({"params": released(), "extra": Malicious(tmp_path / "mark")}, tmp_path / "in.pth")
+    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)
+    assert code == 2 and "refused" in err and err.count("\n") == 1
+    assert not (tmp_path / "mark").exists() and not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [(b"", "refused"), (b"not a checkpoint", "refused"), (None, "no such file")],
+    ids=["empty", "text", "absent"],
+)
+def test_what_is_no_checkpoint_gets_one_sentence(tool, tmp_path: Path, content: bytes | None, expected: str) -> None:
+    if content is not None:
+        (tmp_path / "in.pth").write_bytes(content)
+    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)
+    assert code == 2 and expected in err and err.count("\n") == 1
+
+
+def test_a_file_without_params_gets_one_sentence(tool, tmp_path: Path) -> None:
+    torch.save(released(), tmp_path / "in.pth")
+    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)
+    assert code == 2 and "params" in err
+
+
+def test_a_method_that_the_release_does_not_have_is_not_exported(tool, tmp_path: Path) -> None:
+    torch.save({"params": released()}, tmp_path / "in.pth")
+    assert tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)[0] == 0
+    card = tmp_path / "model" / "model.json"
+    card.write_text(card.read_text().replace('"released"', '"paper"'))
+    code, _, err = tool("--export", tmp_path / "model", tmp_path / "out.pth")
+    assert code == 2 and "does not fit" in err
