@@ -1,0 +1,82 @@
+"""Figures: what is drawn is what was recorded, in one colour per method, readable at column width."""
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from repro.report.figure_layout import FIGURES
+from repro.report.figures import _DRAWN, draw_samples
+from repro.report.style import COLUMN_INCHES, DASHES, MARKERS, PAGE_INCHES, colour, figure_style
+from repro.results.store import Reading, Results
+from tests.report.conftest import DATASETS, MISSING, Paper
+from tests.report.synthetic import UNSEEN
+
+BY_KEY = {figure.key: figure for figure in FIGURES}
+
+
+@pytest.fixture
+def results(paper: Paper) -> Results:
+    return Results(paper.results, UNSEEN)
+
+
+def drawn(key: str, results: Results):  # type: ignore[no-untyped-def]
+    with figure_style():
+        canvas = _DRAWN[key](BY_KEY[key], results)
+        canvas.draw_without_rendering()
+    return canvas
+
+
+@pytest.mark.parametrize("key", ["F8", "F9"])
+def test_lines_pass_through_the_recorded_means(key: str, results: Results) -> None:
+    figure, (axes,) = BY_KEY[key], drawn(key, results).axes
+    measured = [line for line in figure.lines if line.cell.name != MISSING]
+    assert len(axes.containers) == len(measured)
+    for line, container in zip(measured, axes.containers, strict=True):
+        readings = [Reading(line.cell, "gfsl", way, figure.measures[0]) for way in figure.ways]
+        means = [found.mean for reading in readings if (found := results.estimate(reading))]
+        np.testing.assert_allclose(np.asarray(container.lines[0].get_ydata(), float), means)
+        assert container.has_yerr
+        assert container.lines[0].get_color() == colour(line.method)
+
+
+def test_bars_are_as_long_as_the_recorded_means(results: Results) -> None:
+    figure, (axes,) = BY_KEY["F6"], drawn("F6", results).axes
+    readings = [
+        Reading(line.cell, "gfsl", 5, measure)
+        for line in figure.lines
+        if line.cell.name != MISSING
+        for measure in ("hm", "cal_hm")
+    ]
+    widths = [patch.get_width() for patch in axes.patches]
+    np.testing.assert_allclose(widths, [found.mean for reading in readings if (found := results.estimate(reading))])
+
+
+@pytest.mark.parametrize("key", BY_KEY)
+def test_text_is_readable_at_its_printed_width(key: str, results: Results) -> None:
+    canvas = drawn(key, results)
+    assert canvas.get_size_inches()[0] in (COLUMN_INCHES, PAGE_INCHES)
+    sizes = [text.get_fontsize() for text in canvas.findobj(Text) if text.get_text().strip() and text.get_visible()]
+    assert min(sizes) >= 6
+
+
+@pytest.mark.parametrize("key", BY_KEY)
+def test_a_figure_without_records_says_so(key: str, tmp_path: Path) -> None:
+    words = [text.get_text() for text in drawn(key, Results(tmp_path, UNSEEN)).findobj(Text)]
+    assert "no records yet" in words
+
+
+def test_methods_differ_in_colour_and_in_marker_or_dash() -> None:
+    for first, second in combinations(MARKERS, 2):
+        assert np.abs(np.subtract(colour(first), colour(second))).max() > 0.1
+        assert (MARKERS[first], DASHES[first]) != (MARKERS[second], DASHES[second])
+    assert colour("castle", 0.0) == (1.0, 1.0, 1.0)
+
+
+def test_sample_images_are_shown_per_domain(tmp_path: Path) -> None:
+    draw_samples(DATASETS, tmp_path, "with")
+    draw_samples({}, tmp_path, "without")
+    assert (tmp_path / "with.pdf").read_bytes().count(b"/Subtype /Image") == 2
+    assert (tmp_path / "without.pdf").read_bytes().count(b"/Subtype /Image") == 0
