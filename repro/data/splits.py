@@ -30,7 +30,7 @@ class SplitSizes:
 
 def split_sizes(classes: Sequence[int]) -> SplitSizes:
     """Read [seen, val, test] as given in params; raises BadInput for anything but three positive numbers."""
-    if len(classes) != len(SPLITS) or any(not isinstance(count, int) or count < 1 for count in classes):
+    if len(classes) != len(SPLITS) or min(classes) < 1:
         raise BadInput(f"classes is {list(classes)}, expected three positive numbers [seen, val, test]")
     return SplitSizes(*classes)
 

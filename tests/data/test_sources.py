@@ -192,3 +192,16 @@ def test_every_source_names_its_options_and_its_paper_scale_defaults():
     assert options_of("heterogeneous")["classes"] == (20, 20, 20)
     assert options_of("office_home")["classes"] == (25, 15, 25)
     assert all(options_of(source) for source in SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"classes": "many"}, r"source office_home: option classes is 'many': "),
+        ({"extra": "ten"}, r"source office_home: option extra is 'ten': Input should be a valid integer"),
+        ({"classes": [1, 2, None]}, r"source office_home: option classes\.2 is None: "),
+    ],
+)
+def test_options_of_the_wrong_kind_are_named(tmp_path: Path, options: dict, message: str):
+    with pytest.raises(BadInput, match=message):
+        collect("office_home", "x", 0, {"root": tmp_path, **options})

@@ -35,7 +35,7 @@ def test_too_few_large_classes_are_counted():
         draw_classes(images, SplitSizes(3, 1, 1), NEEDED, 0, "tiny")
 
 
-@pytest.mark.parametrize("classes", [[1, 2], [1, 2, 0], [1, 2, "3"], []])
+@pytest.mark.parametrize("classes", [[1, 2], [1, 2, 0], []])
 def test_split_sizes_are_three_positive_numbers(classes: list):
     with pytest.raises(BadInput, match=r"expected three positive numbers \[seen, val, test\]"):
         split_sizes(classes)

@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pydantic import ValidationError, validate_call
+
 from repro.data.collection import Collection
 from repro.data.sources import (
     heterogeneous,
@@ -40,7 +42,12 @@ def collect(source: str, name: str, seed: int, options: Mapping[str, Any]) -> Co
     if unknown or missing:
         seen = f"unknown option {unknown[0]}" if unknown else f"no option {missing[0]}"
         raise BadInput(f"source {source}: {seen}, expected {', '.join(allowed)}")
-    return SOURCES[source](name, seed, **options)
+    try:
+        return validate_call(SOURCES[source])(name, seed, **options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"source {source}: option {where} is {first['input']!r}: {first['msg']}") from error
 
 
 def options_of(source: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import get_args
 
 from repro.data.augmented_seen import ExtraVariant, Halves, among_training, cleaned, draw_extra, joined
 from repro.data.collection import Collection, Picture, gather
@@ -41,8 +40,6 @@ def collect(
     (those lists without images whose content is among the training images). With `images`, a folder of MiniImageNet
     as it is passed around (files named as in the lists), the 600 come from there. Raises BadInput.
     """
-    if extra not in get_args(ExtraVariant):
-        raise BadInput(f"extra is {extra!r}, expected one of {', '.join(get_args(ExtraVariant))}")
     folder, lists = training_folder(Path(root)), Path(lists)
     infos = read_classes(Path(classes), {"name": "wnid"})
     base = {role: read_list(lists / file) for role, file in LIST_OF_ROLE.items()}

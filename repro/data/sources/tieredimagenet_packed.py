@@ -52,8 +52,6 @@ def collect(
     pack in the other order. Without `aux_data.npz`, `extra_per_half` images of each seen class are held out per half.
     """
     root = Path(root)
-    if npz_channels not in ("bgr", "rgb"):
-        raise BadInput(f"npz_channels is {npz_channels!r}, expected bgr or rgb")
     sizes = split_sizes(classes)
     packs = {split: _read_split(root, split, npz_channels) for split in STEM_OF_SPLIT}
     for split, pack in packs.items():
