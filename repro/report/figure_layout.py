@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from repro.report.layout import METHOD_LABELS
+from repro.results.paper_claims import RATIOS, SWEEP
 from repro.results.store import Cell, Reading, Way
 
 DIAGRAMS = {
@@ -65,8 +66,6 @@ def _mini(*methods: str) -> tuple[Line, ...]:
     return tuple(Line(METHOD_LABELS[method], Cell("mini", method, 1), method) for method in methods)
 
 
-SWEEP: tuple[Way, ...] = (5, 10, 15, 20)
-RATIOS = {0: "ratio0", 1: "ratio1", 2: "", 3: "ratio3", 4: "ratio4"}
 _COMPARED = ("mc_knn", "mc_protonet", "protonet", "l2ml", "dfsl", "castle", "acastle")
 _BALANCED = ("protonet", "l2ml", "dfsl", "castle", "acastle")
 

@@ -7,6 +7,7 @@ The same description drives rendering, provenance and the list of cells that hav
 from dataclasses import dataclass
 from typing import Literal
 
+from repro.results.paper_claims import CLASSIFIERS
 from repro.results.store import Cell, Reading, Way
 
 Best = Literal["high", "low"]
@@ -142,7 +143,7 @@ _T2_COLUMNS = tuple(
 )
 _T11_COLUMNS = tuple(
     Column(f"classifiers{count}", (str(count),), 1, "gfsl", 5, "hm", variant=variant)
-    for count, variant in ((1, "classifiers1"), (64, ""), (128, "classifiers128"), (256, "classifiers256"))
+    for count, variant in CLASSIFIERS.items()
 )
 
 

@@ -1,7 +1,7 @@
 """Everything the paper shows, from records: the one function that a stage calls."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -50,13 +50,13 @@ def render_paper(
     way: int = 5,
     query: int = 15,
     dvc_lock: Path = Path("dvc.lock"),
-    reproduce: str = "dvc repro evaluate@{cell}",
+    reproduce: Callable[[str], str] = "dvc repro evaluate@{}".format,
 ) -> Rendered:
     """Write tables.tex, figures.tex, figures/, claims.tex, claims.json, provenance.json, report.html and main.pdf.
 
     `out` holds main.tex already; without it, or without TeX, there is no PDF and the result says so. `form` chooses
-    whether tables.tex shows our numbers alone or beside the published ones. `reproduce` is the command that makes a
-    {cell} again. Raises BadInput for an unknown form and for files that are not what they should be.
+    whether tables.tex shows our numbers alone or beside the published ones. `reproduce` gives the command that makes
+    a cell again. Raises BadInput for an unknown form and for files that are not what they should be.
     """
     if form not in get_args(Form):
         raise BadInput(f"form is {form!r}, expected one of {', '.join(get_args(Form))}; set it in params.yaml")
@@ -136,14 +136,14 @@ def _pictures(results: Results, datasets: Mapping[str, DatasetFacts], folder: Pa
     ]
 
 
-def _cells(results: Results, dvc_hashes: dict[str, str], reproduce: str) -> list[CellView]:
+def _cells(results: Results, dvc_hashes: dict[str, str], reproduce: Callable[[str], str]) -> list[CellView]:
     """Every cell the paper needs, with its origin where it was evaluated."""
 
     def found(name: str) -> Origin | None:
         return origin(results.folder, name, dvc_hashes) if (results.folder / name / "tasks.parquet").is_file() else None
 
     return [
-        CellView(need.cell.name, need.needed_by, found(need.cell.name), reproduce.format(cell=need.cell.name))
+        CellView(need.cell.name, need.needed_by, found(need.cell.name), reproduce(need.cell.name))
         for need in required_cells()
     ]
 

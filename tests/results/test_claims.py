@@ -183,6 +183,14 @@ def test_different_tasks_are_compared_by_welch() -> None:
     assert contrast.freedom == pytest.approx(expected.df)
 
 
+def test_a_cell_that_stopped_early_is_paired_on_the_tasks_it_has() -> None:
+    first, second = np.arange(50.0), np.arange(20.0) ** 2
+    samples = {A: Sample(first, "same"), B: Sample(second, "same")}
+    contrast = measure((Term(1.0, A), Term(-1.0, B)), samples.get)
+    assert contrast is not None and contrast.paired and contrast.tasks == 20
+    assert contrast.effect == pytest.approx((first[:20] - second).mean())
+
+
 def test_constant_differences_are_certain() -> None:
     contrast = Contrast(effect=0.0, error=0.0, freedom=9.0, tasks=10, paired=True)
     assert contrast.holds(-1.0, 1.0) and contrast.p_value(-1.0, 1.0) == 0.0
