@@ -20,14 +20,25 @@ from repro.methods.synthesis import Synthesis, lengths
 from repro.models.neural_dictionary import NeuralDictionary
 
 GATHERED_BYTES = 3 << 20  # embeddings gathered at a time: what stays in a core's share of the cache
+TABLE_BYTES = 1 << 30  # a larger table of projected images is not kept: prototypes are projected task by task
 
 
-def in_pieces(pool: Pool, tasks: TaskBatch) -> Iterator[TaskBatch]:
-    """Split a batch so that the gathered queries of a piece stay in the cache."""
-    per_task = tasks.queries_TQ.shape[1] * pool.embeddings_ND[0].nbytes
+def in_pieces(pool: Pool, queries_TQ: Tensor) -> Iterator[slice]:
+    """Split tasks so that the gathered queries of a piece stay in the cache."""
+    per_task = queries_TQ.shape[1] * pool.embeddings_ND[0].nbytes
     size = max(1, GATHERED_BYTES // max(1, per_task))
-    for support_TWK, queries_TQ in zip(tasks.support_TWK.split(size), tasks.queries_TQ.split(size), strict=True):
-        yield TaskBatch(support_TWK, queries_TQ)
+    for start in range(0, len(queries_TQ), size):
+        yield slice(start, start + size)
+
+
+def products(pool: Pool, queries_TQ: Tensor, columns_TZD: Tensor) -> Tensor:
+    """Every query's embedding times its task's columns (T×Z×Q)."""
+    return torch.cat(
+        [
+            columns_TZD[piece] @ take(pool.embeddings_ND, queries_TQ[piece]).mT
+            for piece in in_pieces(pool, queries_TQ)
+        ]
+    )
 
 
 class Prototypes(NamedTuple):
@@ -61,34 +72,38 @@ class ProjectedPool:
         self.context_keys_HFE = dictionary.keys(context_FD)
         self.context_values_HFD = dictionary.values(context_FD)
         self.of_keys_ZE, self.of_values_ZD = of_keys_ZE, of_values_ZD
+        self.heads = dictionary.heads
         # Tails are unseen classes, so usually a part of the pool is enough.
-        self._project(torch.nonzero(pool.labels_N >= first_unseen).squeeze(1))
-
-    def _project(self, images_G: Tensor) -> None:
-        self.place_N = images_G.new_full((len(self.pool.labels_N),), -1)
+        images_G = torch.nonzero(pool.labels_N >= first_unseen).squeeze(1)
+        self.widths = [part.shape[1] for part in self._parts(pool.embeddings_ND[:1])]
+        if len(images_G) * sum(self.widths) * pool.embeddings_ND.element_size() > TABLE_BYTES:
+            images_G = images_G[:0]
+        self.place_N = images_G.new_full((len(pool.labels_N),), -1)
         self.place_N[images_G] = torch.arange(len(images_G)).to(images_G)
-        rows_GD = self.pool.embeddings_ND.index_select(0, images_G)
+        self.table_GZ = torch.cat(self._parts(pool.embeddings_ND.index_select(0, images_G)), dim=1)
+
+    def _parts(self, rows_GD: Tensor) -> list[Tensor]:
+        """All that is linear in a row, each part G × its own width."""
         queries_HGE, keys_HGE = self.dictionary.queries(rows_GD), self.dictionary.keys(rows_GD)
         values_HGD = self.dictionary.values(rows_GD)
-        scores_HGF = queries_HGE @ self.context_keys_HFE.mT
-        blocks = [queries_HGE, keys_HGE, values_HGD, scores_HGF]
+        blocks = [queries_HGE, keys_HGE, values_HGD, queries_HGE @ self.context_keys_HFE.mT]
         more = [rows_GD[:, :0]]
         if self.of_keys_ZE is not None:
             more.append(keys_HGE[0] @ self.of_keys_ZE.T)
         if self.of_values_ZD is not None:
             more.append(values_HGD[0] @ self.of_values_ZD.T)
-        parts = [rows_GD, *(block.transpose(0, 1).flatten(1) for block in blocks), torch.cat(more, dim=1)]
-        self.heads, self.widths = len(keys_HGE), [part.shape[1] for part in parts]
-        self.table_GZ = torch.cat(parts, dim=1)
+        return [rows_GD, *(block.transpose(0, 1).flatten(1) for block in blocks), torch.cat(more, dim=1)]
 
     def prototypes(self, support_TWK: Tensor) -> Prototypes:
-        """Averages over the K images of each class."""
+        """Averages over the K images of each class: of their projections, or projected here where there is no table."""
         tasks, ways, shots = support_TWK.shape
-        places = self.place_N[support_TWK]
+        places = self.place_N[support_TWK].reshape(-1, shots)
         if bool((places < 0).any()):
-            self._project(torch.arange(len(self.place_N)).to(self.place_N))
-            places = self.place_N[support_TWK]
-        entries = F.embedding_bag(places.view(-1, shots), self.table_GZ, mode="mean").view(tasks, ways, -1)
+            rows_GD = F.embedding_bag(support_TWK.reshape(-1, shots), self.pool.embeddings_ND, mode="mean")
+            entries = torch.cat(self._parts(rows_GD), dim=1)
+        else:
+            entries = F.embedding_bag(places, self.table_GZ, mode="mean")
+        entries = entries.view(tasks, ways, -1)
         rows, *blocks, more = entries.split(self.widths, dim=-1)
         queries, keys, values, scores = (block.unflatten(-1, (self.heads, -1)).transpose(1, 2) for block in blocks)
         return Prototypes(rows, queries, keys, values, scores, more)
@@ -124,12 +139,8 @@ class CastleScorer(TableScorer):
 
     def unseen_logits(self, tasks: TaskBatch) -> Tensor:
         """Few-shot and joint use are the same: the tail's logits do not depend on the seen classes."""
-        logits = []
-        for piece in in_pieces(self.pool, tasks):
-            rows_TWD = self._classifiers(piece.support_TWK)
-            products_TWQ = rows_TWD @ take(self.pool.embeddings_ND, piece.queries_TQ).mT
-            logits.append((products_TWQ / (lengths(rows_TWD) * self.temperature)).mT)
-        return torch.cat(logits)
+        rows_TWD = self._classifiers(tasks.support_TWK)
+        return products(self.pool, tasks.queries_TQ, rows_TWD / (lengths(rows_TWD) * self.temperature)).mT
 
     def __call__(self, tasks: TaskBatch) -> Scores:
         return Scores(self.best_N[tasks.queries_TQ], self.label_N[tasks.queries_TQ], self.unseen_logits(tasks))
@@ -179,33 +190,32 @@ class ACastleScorer:
         square_T1S = fixed_T1S + (beta_TWS * tail_TWS).sum(dim=1, keepdim=True)
         return a_T1S, beta_TWS, square_T1S.clamp_min(torch.finfo(square_T1S.dtype).tiny).sqrt()
 
-    def _joint(self, piece: TaskBatch) -> tuple[Tensor, Tensor]:
-        prototypes = self.projected.prototypes(piece.support_TWK)
+    def _pieces(self, tasks: TaskBatch) -> Iterator[tuple[Tensor, Tensor]]:
+        """Seen and unseen logits (T×Q×S, T×Q×W), some tasks at a time."""
+        prototypes = self.projected.prototypes(tasks.support_TWK)
         rows_TWD = self.projected.classifiers(prototypes)
-        columns_TZD = torch.cat([rows_TWD, prototypes.values_THWD[:, 0]], dim=1)
-        products_TZQ = columns_TZD @ take(self.pool.embeddings_ND, piece.queries_TQ).mT
-        of_rows_TWQ, of_values_TWQ = products_TZQ.chunk(2, dim=1)
+        unit_TWD = rows_TWD / (lengths(rows_TWD) * self.temperature)
+        columns_TZD = torch.cat([unit_TWD, prototypes.values_THWD[:, 0]], dim=1)
         a_T1S, beta_TWS, length_T1S = self._seen_shares(prototypes)
-        of_theta_TQS, of_mix_TQS = take(self.fixed_NZ, piece.queries_TQ).chunk(2, dim=-1)
-        seen_TQS = torch.baddbmm(torch.addcmul(of_theta_TQS, of_mix_TQS, a_T1S), of_values_TWQ.mT, beta_TWS)
-        seen_TQS.div_(length_T1S * self.temperature)
-        return seen_TQS, (of_rows_TWQ / (lengths(rows_TWD) * self.temperature)).mT
+        scale_T1S = length_T1S * self.temperature
+        for piece in in_pieces(self.pool, tasks.queries_TQ):
+            queries_TQ = tasks.queries_TQ[piece]
+            products_TZQ = columns_TZD[piece] @ take(self.pool.embeddings_ND, queries_TQ).mT
+            unseen_TWQ, of_values_TWQ = products_TZQ.chunk(2, dim=1)
+            of_theta_TQS, of_mix_TQS = take(self.fixed_NZ, queries_TQ).chunk(2, dim=-1)
+            fixed_TQS = torch.addcmul(of_theta_TQS, of_mix_TQS, a_T1S[piece])
+            seen_TQS = fixed_TQS.baddbmm_(of_values_TWQ.mT, beta_TWS[piece])
+            yield seen_TQS.div_(scale_T1S[piece]), unseen_TWQ.mT
 
     def __call__(self, tasks: TaskBatch) -> Scores:
-        pieces = []
-        for piece in in_pieces(self.pool, tasks):
-            seen_TQS, unseen_TQW = self._joint(piece)
-            pieces.append((*seen_TQS.max(dim=-1), unseen_TQW, seen_TQS))
-        return Scores(*(torch.cat(parts) for parts in zip(*pieces, strict=True)))
+        pieces = [(*seen_TQS.max(dim=-1), unseen_TQW) for seen_TQS, unseen_TQW in self._pieces(tasks)]
+        best, label, unseen = zip(*pieces, strict=True)
+        return Scores(torch.cat(best), torch.cat(label), torch.cat(unseen))
 
     def seen_logits(self, tasks: TaskBatch) -> Tensor:
-        return torch.cat([self._joint(piece)[0] for piece in in_pieces(self.pool, tasks)])
+        return torch.cat([seen_TQS for seen_TQS, _ in self._pieces(tasks)])
 
     def unseen_logits(self, tasks: TaskBatch) -> Tensor:
         """Few-shot use: the many-shot classifiers are left out of the context."""
-        logits = []
-        for piece in in_pieces(self.pool, tasks):
-            rows_TWD = self.projected.classifiers(self.projected.prototypes(piece.support_TWK), self.seen_classes)
-            products_TWQ = rows_TWD @ take(self.pool.embeddings_ND, piece.queries_TQ).mT
-            logits.append((products_TWQ / (lengths(rows_TWD) * self.few_shot_temperature)).mT)
-        return torch.cat(logits)
+        rows_TWD = self.projected.classifiers(self.projected.prototypes(tasks.support_TWK), self.seen_classes)
+        return products(self.pool, tasks.queries_TQ, rows_TWD / (lengths(rows_TWD) * self.few_shot_temperature)).mT

@@ -206,15 +206,19 @@ def test_the_temperatures_of_acastle_divide_where_they_should() -> None:
     ],
     ids=["paper", "post", "released", "heads", "saturated"],
 )
-@pytest.mark.parametrize("from_seen", [False, True], ids=["unseen support", "any support"])
-def test_scorers_equal_the_method(method_class: type, options: dict, dtype: torch.dtype, from_seen: bool) -> None:
+@pytest.mark.parametrize("room", ["table of unseen images", "support from seen classes", "no room for a table"])
+def test_scorers_equal_the_method(
+    method_class: type, options: dict, dtype: torch.dtype, room: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if room == "no room for a table":
+        monkeypatch.setattr("repro.methods.synthesis_scorers.TABLE_BYTES", 0)
     torch.manual_seed(0)
     dim, seen = 64, 20
     method = method_class(nn.Identity(), dim, seen, temperature=0.5, **options).eval().to(dtype)
     method.synthesis.dictionary.bases_MD.normal_()
     labels_N = torch.arange(seen + 8).repeat_interleave(12)
     pool = Pool(torch.randn(len(labels_N), dim, dtype=dtype).relu(), labels_N)
-    first = 0 if from_seen else seen * 12
+    first = 0 if room == "support from seen classes" else seen * 12
     tasks = TaskBatch(torch.randint(first, len(labels_N), (200, 5, 3)), torch.randint(len(labels_N), (200, 30)))
     ours, plain = method.scorer(pool), GatheredScorer(method, pool)
     scores, expected = ours(tasks), plain(tasks)
