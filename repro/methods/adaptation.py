@@ -24,7 +24,7 @@ class Adapted(TunedPerTask):
     """
 
     base_class: type[Method]
-    tuning_grid = tuple({"steps": steps, "lr": lr} for steps, lr in product((5, 20), (0.3, 1.0, 3.0, 10.0)))
+    tuning_grid = tuple({"steps": steps, "lr": lr} for steps, lr in product((5, 20), (0.1, 0.3, 1.0, 3.0)))
 
     def __init__(
         self,
@@ -32,8 +32,8 @@ class Adapted(TunedPerTask):
         dim: int,
         seen_classes: int,
         *,
-        steps: int = 10,
-        lr: float = 1.0,
+        steps: int = 5,
+        lr: float = 0.3,
         **base_options: Any,
     ) -> None:
         super().__init__(seen_classes, dim)

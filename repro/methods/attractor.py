@@ -26,7 +26,7 @@ class AttentionAttractor(FixedSeen):
         seen_classes: int,
         *,
         steps: int = 20,
-        lr: float = 1.0,
+        lr: float = 3.0,
         hidden: int = 50,
         attention_scale: float = 2.0,
         strength: float = 0.1,

@@ -14,6 +14,7 @@ from torch.nn.functional import normalize
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen, Pretraining
 from repro.methods.distances import frozen, seen_weight
 from repro.methods.fake_tail import fake_tail_loss, hidden_classes, joint_queries
+from repro.methods.synthesis import drop, noise_source
 
 
 class DFSL(FixedSeen):
@@ -29,6 +30,7 @@ class DFSL(FixedSeen):
         *,
         scale: float = 10.0,
         attention_scale: float = 10.0,
+        dropout: float = 0.0,
         way: int = 5,
         queries: int = 15,
         tasks: int = 8,
@@ -37,6 +39,7 @@ class DFSL(FixedSeen):
         super().__init__()
         self.backbone = frozen(backbone)
         self.seen_classes = seen_classes
+        self.dropout = dropout
         self.way, self.queries, self.tasks, self.free = way, queries, tasks, free
         self.seen_weight_SD = seen_weight(seen_classes, dim, trained=True)
         self.keys_SD = nn.Parameter(self.seen_weight_SD.detach().clone())
@@ -82,8 +85,14 @@ class DFSL(FixedSeen):
         return BatchSpec(classes=self.way, shot=shot, queries=self.queries, free=self.free, tasks=self.tasks)
 
     def loss(self, batch: EmbeddedBatch, generator: torch.Generator) -> Tensor:
-        """Joint cross-entropy over all seen classes, the fake-unseen ones with their composed classifiers."""
-        composed_TCD = self.compose(batch.support_TCKD, hidden_classes(batch.labels_TC, self.seen_classes))
+        """Joint cross-entropy over all seen classes, the fake-unseen ones with their composed classifiers.
+
+        In training, dropout spoils the support's features: the frozen embedding has learnt these very classes, and
+        scatters them far less than unseen ones.
+        """
+        noise = noise_source(generator, batch.support_TCKD.device) if self.training else None
+        support_TCKD = drop(batch.support_TCKD, self.dropout, noise)
+        composed_TCD = self.compose(support_TCKD, hidden_classes(batch.labels_TC, self.seen_classes))
         queries_TQD, targets_TQ = joint_queries(batch)
         unit_TQD = self.scale * normalize(queries_TQD, dim=-1)
         seen_TQS = unit_TQD @ normalize(self.seen_weight_SD, dim=-1).T

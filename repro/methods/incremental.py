@@ -22,7 +22,8 @@ class LwF(TunedPerTask):
     """Learning without forgetting; `steps`, `lr` and the distillation `weight` are for validation to choose."""
 
     tuning_grid = tuple(
-        {"steps": steps, "lr": lr, "weight": weight} for steps, lr, weight in product((5, 20), (3.0, 10.0), (0.3, 1.0))
+        {"steps": steps, "lr": lr, "weight": weight}
+        for steps, lr, weight in product((5, 10), (3.0, 10.0), (0.3, 1.0, 3.0))
     )
 
     def __init__(
@@ -31,7 +32,7 @@ class LwF(TunedPerTask):
         dim: int,
         seen_classes: int,
         *,
-        steps: int = 10,
+        steps: int = 5,
         lr: float = 10.0,
         weight: float = 1.0,
         temperature: float = 2.0,

@@ -32,7 +32,7 @@ def test_steps_lower_the_cross_entropy_of_stored_and_support_images(adapted, bas
 
     def loss(steps: int) -> float:
         torch.manual_seed(0)
-        method = world.ready(adapted(ScaledIdentity(world.dim), world.dim, world.seen, steps=steps))
+        method = world.ready(adapted(ScaledIdentity(world.dim), world.dim, world.seen, steps=steps, lr=1.0))
         return float(cross_entropy(torch.cat(method.joint_logits(support, images), dim=2).flatten(0, 1), labels))
 
     assert loss(20) < loss(5) < loss(0)

@@ -89,7 +89,7 @@ def test_every_fit_step_lowers_the_task_objective():
     values = []
     for steps in (0, 1, 2, 5, 20, 80):
         torch.manual_seed(0)
-        method = make(world, steps=steps)
+        method = make(world, steps=steps, lr=1.0)
         tail = method.fit(support)[0].detach().numpy()
         pull = method.attractors(support, None)[0].detach().numpy()
         distance = (0.1 * (tail - pull) ** 2).sum(axis=1).mean()

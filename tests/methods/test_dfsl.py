@@ -70,6 +70,17 @@ def test_loss_hides_the_fake_unseen_classes_from_attention_and_swaps_their_class
     assert float(method.loss(batch, generator(0)).detach()) == pytest.approx(np.mean(losses), rel=1e-4)
 
 
+def test_dropout_spoils_the_support_in_training_alone_and_repeatably():
+    world = World.make()
+    method = world.ready(make(world, dropout=0.5))
+    batch = world.batch(method.batch_spec(1), 0)
+    plain = method.loss(batch, generator(0))
+    assert torch.equal(plain, world.ready(make(world)).loss(batch, generator(0)))
+    method.train()
+    assert method.loss(batch, generator(0)) > plain
+    assert torch.equal(method.loss(batch, generator(1)), method.loss(batch, generator(1)))
+
+
 def test_the_length_of_the_pretrained_rows_becomes_the_scale():
     world = World.make()
     method = make(world)
