@@ -1,5 +1,6 @@
 """Where a training runs and in which number format."""
 
+import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -25,7 +26,11 @@ def pick_device(name: str = "auto") -> torch.device:
 
 
 def make_deterministic() -> None:
-    """Ask CUDA for kernels that give the same bits every time (slower; the CPU's always do)."""
+    """Ask CUDA for kernels that give the same bits every time, as the CPU's do; a kernel that cannot is warned of.
+
+    To be called before the first CUDA computation: the workspace of matrix products is fixed then.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
     torch.use_deterministic_algorithms(True, warn_only=True)

@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from repro.errors import BadInput
-from repro.training.device import pick_device
+from repro.training.device import make_deterministic, pick_device
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,10 @@ ALONE = World()
 
 @contextmanager
 def joined(device: str = "auto") -> Iterator[World]:
-    """Join the processes that `torchrun` started, or be alone where it started none."""
+    """Join the processes that `torchrun` started, or be alone where it started none. CUDA is made deterministic."""
     picked = pick_device(device)
+    if picked.type == "cuda":
+        make_deterministic()
     if "WORLD_SIZE" not in os.environ:
         yield World(picked)
         return

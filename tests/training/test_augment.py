@@ -8,7 +8,6 @@ from torch import Tensor
 from repro.data.loading import normalise
 from repro.errors import BadInput
 from repro.training.augment import AREA, ASPECT, FLIP, SHIFT_X, SHIFT_Y, Augmentation
-from repro.training.device import Acceleration, pick_device
 
 SOME = {
     "crop": Augmentation(crop_padding=2, flip=True),
@@ -75,14 +74,3 @@ def test_impossible_amounts_are_refused(options: dict[str, float]) -> None:
         Augmentation(**options)
     with pytest.raises(BadInput, match="both crop_padding and resized_crop"):
         Augmentation(crop_padding=1, resized_crop=0.5)
-
-
-def test_the_device_is_found_or_refused() -> None:
-    assert pick_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
-    assert pick_device("cpu").type == "cpu"
-    with pytest.raises(BadInput, match="'gpu' is unknown; expected auto"):
-        pick_device("gpu")
-    with pytest.raises(BadInput, match="'cuda:99'.*use auto or cpu"):
-        pick_device("cuda:99")
-    with pytest.raises(BadInput, match="amp 'fp8' is unknown; expected one of none, bf16, fp16"):
-        Acceleration(amp="fp8")

@@ -226,3 +226,10 @@ def test_a_method_without_training_is_not_meta_trained(tiny: Dataset, monkeypatc
     monkeypatch.setattr(Swap, "batch_spec", lambda self, shot: None)
     with pytest.raises(BadInput, match="Swap has nothing to train after pre-training"):
         small_meta_training(tiny)
+
+
+def test_the_backbone_is_compiled_when_asked(tiny: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    monkeypatch.setattr(torch, "compile", lambda module: compiled.append(module) or module)
+    training = small_meta_training(tiny, acceleration=Acceleration(compile=True), steps=1)
+    assert compiled == [training.learner.model.backbone]
