@@ -101,6 +101,8 @@ class ProjectedPool:
         if bool((places < 0).any()):
             rows_GD = F.embedding_bag(support_TWK.reshape(-1, shots), self.pool.embeddings_ND, mode="mean")
             entries = torch.cat(self._parts(rows_GD), dim=1)
+        elif shots == 1:
+            entries = take(self.table_GZ, places.squeeze(1))  # a mean of one would cost three times as much
         else:
             entries = F.embedding_bag(places, self.table_GZ, mode="mean")
         entries = entries.view(tasks, ways, -1)
@@ -208,9 +210,8 @@ class ACastleScorer:
             yield seen_TQS.div_(scale_T1S[piece]), unseen_TWQ.mT
 
     def __call__(self, tasks: TaskBatch) -> Scores:
-        pieces = [(*seen_TQS.max(dim=-1), unseen_TQW) for seen_TQS, unseen_TQW in self._pieces(tasks)]
-        best, label, unseen = zip(*pieces, strict=True)
-        return Scores(torch.cat(best), torch.cat(label), torch.cat(unseen))
+        pieces = [(*seen_TQS.max(dim=-1), unseen_TQW, seen_TQS) for seen_TQS, unseen_TQW in self._pieces(tasks)]
+        return Scores(*(torch.cat(parts) for parts in zip(*pieces, strict=True)))
 
     def seen_logits(self, tasks: TaskBatch) -> Tensor:
         return torch.cat([seen_TQS for seen_TQS, _ in self._pieces(tasks)])
