@@ -132,9 +132,7 @@ def _run_observed(experiment: sacred.Experiment, config: dict[str, Any], observe
     return current.result
 
 
-def _take(
-    runs: Path, stage: str, cell: str, config: dict[str, Any], resume_id: str | None
-) -> tuple[Path, TextIO]:
+def _take(runs: Path, stage: str, cell: str, config: dict[str, Any], resume_id: str | None) -> tuple[Path, TextIO]:
     """The run's folder, held by this process: the one to continue, or a new one."""
     if resume_id is None:
         taken = resume(runs, stage, cell, fingerprint(config))

@@ -1,11 +1,10 @@
 """Models between stages: a folder with weights, a card that says how to build them, and the embeddings of the images.
 
-The card of a pre-trained backbone and that of a trained method differ in what the weights belong to; `load` gives any
-method on top of either.
+A card without a method is that of a pre-trained backbone; `_methods.py` builds methods on top of either.
 """
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,11 @@ from torch import Tensor, nn
 from repro.data.dataset import Dataset
 from repro.data.seeding import derive_seed, generator
 from repro.errors import BadInput
-from repro.evaluation.cell import rows_needed
-from repro.evaluation.embed import Embedded, embed, read_embeddings, write_embeddings
+from repro.evaluation.embed import Embedded, embed, read_embeddings, rows_needed, write_embeddings
 from repro.files import sha256
-from repro.methods.base import Method
-from repro.methods.registry import method_class
 from repro.models import create_backbone
-from repro.training.pretrain import Pretrained
-from repro.training.weights import load_strictly, save_weights
+from repro.models.pretrained import Pretrained
+from repro.models.weights import save_weights
 
 EXEMPLARS = 100  # training images per seen class that every model embeds: the most that any method remembers
 
@@ -49,57 +45,14 @@ def build_pretrained(card: Card, seed: int) -> Pretrained:
     return Pretrained(backbone, dim, card.seen_classes, card.classifier, **card.classifier_options)
 
 
-def build_method(card: Card, name: str, options: dict[str, Any], seed: int) -> Method:
-    """A method with initial weights drawn from the seed; raises BadInput for an option it does not have."""
-    torch.manual_seed(derive_seed(seed, "weights", card.dataset, name))
-    backbone, dim = create_backbone(card.backbone, card.channels, **card.backbone_options)
-    try:
-        return method_class(name)(backbone, dim, card.seen_classes, **options)
-    except TypeError as error:
-        raise BadInput(f"method {name} does not take the options {sorted(options)} ({error})") from error
-
-
-def start_method(folder: Path, name: str, options: dict[str, Any], seed: int) -> tuple[Card, Method]:
-    """A method on the pre-trained backbone in `folder`, its seen classifier taken over."""
-    card = read_card(folder)
-    pretrained = build_pretrained(card, seed)
-    load_strictly(pretrained, folder / "model.safetensors")
-    method = build_method(card, name, options, seed)
-    if (card.classifier == "cosine") != (method.pretraining == "cosine"):
-        raise BadInput(f"{folder} was pre-trained as {card.classifier}, {name} starts from {method.pretraining}")
-    method.backbone.load_state_dict(pretrained.backbone.state_dict())
-    method.load_pretrained(pretrained.classifier.logit_weight_SD())
-    return replace(card, method=name, options=options), method
-
-
-def load_method(folder: Path, name: str, options: dict[str, Any], seed: int) -> Method:
-    """A method ready to be measured: trained in `folder`, adapting what was, or on the pre-trained backbone there.
-
-    A trained method keeps the options it was trained with, and so does one that is adapted.
-    """
-    card = read_card(folder)
-    if card.method is None:
-        return start_method(folder, name, options, seed)[1]
-    if name == card.method:
-        method = build_method(card, name, card.options, seed)
-        load_strictly(method, folder / "model.safetensors")
-        return method
-    method = build_method(card, name, {**card.options, **options}, seed)
-    base = getattr(method, "base", None)
-    if method.base_method != card.method or not isinstance(base, nn.Module):
-        raise BadInput(f"{folder} holds a trained {card.method}, {name} needs a trained {method.base_method}")
-    load_strictly(base, folder / "model.safetensors")
-    return method
-
-
 def write_model(
-    folder: Path, module: Pretrained | Method, card: Card, dataset: Dataset, device: torch.device, seed: int
+    folder: Path, module: nn.Module, backbone: nn.Module, card: Card, dataset: Dataset, device: torch.device, seed: int
 ) -> None:
     """Write weights, card, and the embeddings of the images that an evaluation needs, each embedded once."""
     save_weights(module, folder / "model.safetensors")
     (folder / "model.json").write_text(json.dumps(asdict(card), indent=1, sort_keys=True) + "\n")
     rows_N = rows_needed(dataset, exemplar_rows(dataset, seed, EXEMPLARS))
-    embeddings_ND = embed(module.backbone, dataset, rows_N, device)
+    embeddings_ND = embed(backbone, dataset, rows_N, device)
     model = sha256(folder / "model.safetensors")
     write_embeddings(folder / "embeddings.safetensors", Embedded(rows_N, embeddings_ND, model))
 
@@ -128,21 +81,3 @@ def exemplar_rows(dataset: Dataset, seed: int, number: int) -> Tensor:
 def read_embedded(folder: Path) -> Embedded:
     """The stored embeddings, checked against the weights beside them."""
     return read_embeddings(folder / "embeddings.safetensors", sha256(folder / "model.safetensors"))
-
-
-def remember(method: Method, embedded: Embedded, dataset: Dataset, seed: int) -> None:
-    """Hand a method the training images that its inference needs."""
-    if method.remembers:
-        rows_SM = exemplar_rows(dataset, seed, method.remembers)
-        method.remember(embedded.of(rows_SM))
-
-
-def completed(embedded: Embedded, method: Method, dataset: Dataset, rows: Tensor, device: torch.device) -> Embedded:
-    """The same embeddings and those of `rows` that are not among them yet."""
-    missing_N = rows.flatten().long().unique()
-    missing_N = missing_N[~torch.isin(missing_N, embedded.rows_N)]
-    if not len(missing_N):
-        return embedded
-    rows_N, order_N = torch.cat([embedded.rows_N, missing_N]).sort()
-    added_ND = embed(method.backbone, dataset, missing_N, device)
-    return replace(embedded, rows_N=rows_N, embeddings_ND=torch.cat([embedded.embeddings_ND, added_ND])[order_N])

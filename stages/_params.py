@@ -29,6 +29,20 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class BenchmarkParams(Strict):
+    """Which data and scale a run has; every caption names them. `remark` says what must not be concluded."""
+
+    name: str
+    scale: str
+    remark: str
+
+
+class PaperParams(Strict):
+    """How the paper is rendered."""
+
+    form: Literal["ours", "beside"]
+
+
 class Machine(Strict):
     """What a machine has; it decides speed, not results."""
 
@@ -170,7 +184,7 @@ class Params(Strict):
     """All of params.yaml."""
 
     seed: Number
-    scale: str
+    benchmark: BenchmarkParams
     dataset: Name
     method: Name
     shot: Count
@@ -184,7 +198,7 @@ class Params(Strict):
     cells: dict[Name, Cell]
     untrained: dict[Name, Cell]
     adapted: dict[Name, AdaptedCell]
-    paper: Options
+    paper: PaperParams
 
     def experiment(self) -> Cell:
         """The experiment at the top level, as a cell."""
@@ -238,7 +252,7 @@ class Params(Strict):
             "seen": bool(episodes.seen),
             "limit": params.limit,
             "selection": episodes.selection,
-            "scale": self.scale,
+            "benchmark": f"{self.benchmark.name}, {self.benchmark.scale}",
             "machine": self.machine.model_dump(),
             "seed": self.seed,
         }

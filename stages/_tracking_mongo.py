@@ -28,6 +28,7 @@ from repro.errors import BadInput
 from stages._tracking import exclusive, read_json, read_scalars, redact
 
 DATABASE = "sacred"
+SCHEMES = ("mongodb://", "mongodb+srv://")
 SELECT_SECONDS, SOCKET_SECONDS = 2, 15
 LAST_COPY_SECONDS = 10.0
 MOST_POINTS = 20_000
@@ -42,6 +43,8 @@ logger = logging.getLogger(__name__)
 @contextmanager
 def connected(url: str) -> Iterator[Database[dict[str, Any]]]:
     """Open the database that the URL names (`sacred` where it names none); raises BadInput where it is no Mongo URL."""
+    if not url.startswith(SCHEMES):
+        raise BadInput(f"REPRO_MONGO_URL is {redact(url)!r}, no usable Mongo URL; expected mongodb://host/name")
     try:
         client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
             url,

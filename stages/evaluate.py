@@ -17,7 +17,8 @@ from repro.methods.base import Method
 from repro.results.records import TASKS, Records, summarise, write_json, write_records
 from repro.training.device import pick_device
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
-from stages._models import completed, load_method, read_embedded, remember
+from stages._methods import completed, load_method, remember
+from stages._models import read_embedded
 from stages._params import Machine, TaskList, named, read_params
 from stages._progress import bar
 
@@ -37,7 +38,7 @@ def main(
     seen: bool,
     limit: int | None,
     selection: int,
-    scale: str,
+    benchmark: str,
     machine: dict[str, Any],
     seed: int,
     _run: Run,
@@ -69,7 +70,14 @@ def main(
             device=device,
             progress=lambda done: (shown.update(done), None)[1],
         )
-    facts = {"cell": cell, "dataset": dataset, "method": method, "shot": shot, "scale": scale, "options": chosen}
+    facts = {
+        "cell": cell,
+        "dataset": dataset,
+        "method": method,
+        "shot": shot,
+        "benchmark": benchmark,
+        "options": chosen,
+    }
     facts |= {"model": embedded.model, "biases": evaluation.biases, TASKS: evaluation.tasks}
     return write_results(paths.results(cell), evaluation, facts, _run)
 

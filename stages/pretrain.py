@@ -8,11 +8,12 @@ from repro.data.dataset import Dataset, open_dataset
 from repro.data.episodes import read_tasks
 from repro.data.loading import ImageStore
 from repro.files import sha256
+from repro.models.pretrained import Pretrained
 from repro.training.checkpoints import clear_checkpoints
 from repro.training.device import Acceleration
 from repro.training.distributed import World, joined
 from repro.training.loop import Training
-from repro.training.pretrain import Pretrained, pretrain
+from repro.training.pretrain import pretrain
 from repro.training.prototypes import prototype_accuracy
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._models import Card, build_pretrained, write_model
@@ -56,7 +57,7 @@ def main(
             write_curve(paths.pretrained(name) / "curve.csv", training, MEASURE)
             result = {MEASURE: training.best.value} if training.best else {}
         if world.rank == 0:
-            write_model(paths.pretrained(name), model, card, data, world.device, seed)
+            write_model(paths.pretrained(name), model, model.backbone, card, data, world.device, seed)
             clear_checkpoints(paths.checkpoints(name))
     return result
 

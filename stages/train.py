@@ -18,7 +18,8 @@ from repro.training.distributed import World, joined
 from repro.training.episodic import meta_train
 from repro.training.loop import Training
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
-from stages._models import exemplar_rows, remember, start_method, write_model
+from stages._methods import remember, start_method
+from stages._models import exemplar_rows, write_model
 from stages._params import Machine, TrainingParams, named, read_params
 from stages._training import augmentation_from, optimisation_from, train_shown, write_curve
 
@@ -62,7 +63,7 @@ def main(
             write_curve(paths.model(cell) / "curve.csv", loop, MEASURE)
             result = {MEASURE: loop.best.value} if loop.best else {}
         if world.rank == 0:
-            write_model(paths.model(cell), model, card, data, world.device, seed)
+            write_model(paths.model(cell), model, model.backbone, card, data, world.device, seed)
             clear_checkpoints(paths.checkpoints(cell))
     return result
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from repro.data.dataset import Dataset
 from repro.data.episodes import Tasks
@@ -114,9 +113,3 @@ def mean_hm(
     task_pool = TaskPool(tasks.spec.split, embedded, dataset, device)
     result = outcomes(method.to(device).eval().scorer(task_pool.pool), BoundTasks(tasks, task_pool, limit))
     return float(100 * harmonic(*joint_accuracies(result)).mean())
-
-
-def rows_needed(dataset: Dataset, *more: Tensor) -> Tensor:
-    """Dataset rows that an evaluation embeds, ascending: everything but `train`, and these rows of it besides."""
-    roles = [rows for role, rows in dataset.roles.items() if role != "train"]
-    return torch.cat([*roles, *(rows.flatten().long() for rows in more)]).unique()

@@ -40,6 +40,12 @@ class Embedded:
         return self.embeddings_ND[place]
 
 
+def rows_needed(dataset: Dataset, *more: Tensor) -> Tensor:
+    """Dataset rows that an evaluation embeds, ascending: everything but `train`, and these rows of it besides."""
+    roles = [rows for role, rows in dataset.roles.items() if role != "train"]
+    return torch.cat([*roles, *(rows.flatten().long() for rows in more)]).unique()
+
+
 @torch.no_grad()
 def embed(backbone: nn.Module, dataset: Dataset, rows_N: Tensor, device: torch.device, batch: int = 512) -> Tensor:
     """Embeddings (N×D, float32, on the CPU) of these dataset rows, with the backbone in evaluation mode.

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, get_args
 
 from repro.errors import BadInput
@@ -19,7 +20,7 @@ from repro.report.pdf import compile_pdf
 from repro.report.tables import DASH, TableView, view_table
 from repro.report.templates import tex_environment
 from repro.results.paper_claims import CLAIMS
-from repro.results.provenance import Origin, Traced, as_json, origin, read_dvc_hashes
+from repro.results.provenance import Origin, Traced, WritingRun, as_json, origin, read_dvc_hashes
 from repro.results.published import read_published
 from repro.results.store import Results
 
@@ -50,12 +51,14 @@ def render_paper(
     way: int = 5,
     query: int = 15,
     dvc_lock: Path = Path("dvc.lock"),
+    runs: Mapping[str, WritingRun] = MappingProxyType({}),
     reproduce: Callable[[str], str] = "dvc repro evaluate@{}".format,
 ) -> Rendered:
     """Write tables.tex, figures.tex, figures/, claims.tex, claims.json, provenance.json, report.html and main.pdf.
 
     `out` holds main.tex already; without it, or without TeX, there is no PDF and the result says so. `form` chooses
-    whether tables.tex shows our numbers alone or beside the published ones. `reproduce` gives the command that makes
+    whether tables.tex shows our numbers alone or beside the published ones. `runs` are the runs that wrote the records,
+    by the record's content hash. `reproduce` gives the command that makes
     a cell again. Raises BadInput for an unknown form and for files that are not what they should be.
     """
     if form not in get_args(Form):
@@ -68,7 +71,7 @@ def render_paper(
         *_diagrams(datasets, templates, out / "figures", way, query),
         *_pictures(results, datasets, out / "figures"),
     ]
-    cells = _cells(results, read_dvc_hashes(dvc_lock), reproduce)
+    cells = _cells(results, read_dvc_hashes(dvc_lock), runs, reproduce)
     sentence = summary(claims)
     pages = {"tables": tables, "figures": figures, "claims": claims}
     for name in pages:
@@ -136,11 +139,14 @@ def _pictures(results: Results, datasets: Mapping[str, DatasetFacts], folder: Pa
     ]
 
 
-def _cells(results: Results, dvc_hashes: dict[str, str], reproduce: Callable[[str], str]) -> list[CellView]:
+def _cells(
+    results: Results, dvc_hashes: dict[str, str], runs: Mapping[str, WritingRun], reproduce: Callable[[str], str]
+) -> list[CellView]:
     """Every cell the paper needs, with its origin where it was evaluated."""
 
     def found(name: str) -> Origin | None:
-        return origin(results.folder, name, dvc_hashes) if (results.folder / name / "tasks.parquet").is_file() else None
+        evaluated = (results.folder / name / "tasks.parquet").is_file()
+        return origin(results.folder, name, dvc_hashes, runs) if evaluated else None
 
     return [
         CellView(need.cell.name, need.needed_by, found(need.cell.name), reproduce(need.cell.name))

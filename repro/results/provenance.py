@@ -1,6 +1,7 @@
 """Where a number comes from: its cell's record, the record's hashes, and the run that wrote it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,29 +49,32 @@ class Traced:
         }
 
 
-def origin(results: Path, cell: str, dvc_hashes: dict[str, str]) -> Origin:
-    """Trace one evaluated cell; `dvc_hashes` maps output paths to their hashes."""
+@dataclass(frozen=True)
+class WritingRun:
+    """The run that wrote a record: its name below runs/, the commit it ran at, and its parameters."""
+
+    run_id: str = ""
+    git_commit: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+NOT_RECORDED = WritingRun()
+
+
+def origin(results: Path, cell: str, dvc_hashes: Mapping[str, str], runs: Mapping[str, WritingRun]) -> Origin:
+    """Trace one evaluated cell; `dvc_hashes` are by output path, `runs` by the content hash of what they wrote."""
     record = results / cell / "tasks.parquet"
-    run = _read_run(results / cell / "run.json")
-    path = f"{results.name}/{cell}"
+    path, digest = f"{results.name}/{cell}", sha256(record)
+    run = runs.get(digest, NOT_RECORDED)
     return Origin(
         cell,
         f"{path}/{record.name}",
-        sha256(record),
+        digest,
         dvc_hashes.get(f"{path}/{record.name}", dvc_hashes.get(path, "")),
-        str(run.get("run_id", "")),
-        str(run.get("git_commit", "")),
-        run.get("params", {}),
+        run.run_id,
+        run.git_commit,
+        run.params,
     )
-
-
-def _read_run(file: Path) -> dict[str, Any]:
-    if not file.is_file():
-        return {}
-    try:
-        return dict(json.loads(file.read_text()))
-    except (ValueError, TypeError) as error:
-        raise BadInput(f"{file}: not a JSON object ({error}); delete it and evaluate the cell again") from error
 
 
 def read_dvc_hashes(lock: Path) -> dict[str, str]:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from repro.errors import BadInput
 from repro.files import sha256, whole_folder
-from repro.training.weights import read_tensors, write_tensors
+from repro.models.weights import read_tensors, write_tensors
 
 FORMAT = 1
 logger = logging.getLogger(__name__)

@@ -18,11 +18,11 @@ from repro.data.batches import Draws
 from repro.data.loading import Draw
 from repro.data.seeding import derive_seed
 from repro.errors import BadInput
+from repro.models.weights import install
 from repro.training.checkpoints import Best, Snapshot, read_checkpoint, write_checkpoint
 from repro.training.distributed import World
 from repro.training.embedding import Embedder
 from repro.training.optim import Optimisation
-from repro.training.weights import install
 
 
 class Diverged(BadInput):

@@ -8,91 +8,20 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from repro.data.batches import ShuffledBatches, ShuffledRows
 from repro.data.dataset import Dataset
 from repro.data.loading import ImageStore
 from repro.errors import BadInput
+from repro.models.pretrained import Pretrained
 from repro.training.augment import NO_AUGMENTATION, Augmentation
 from repro.training.device import PLAIN, Acceleration
 from repro.training.distributed import ALONE, World
 from repro.training.embedding import LiveEmbedder
 from repro.training.loop import Training
 from repro.training.optim import Optimisation
-
-
-class LinearClassifier(nn.Module):
-    """Θ·φ, without bias: the joint classifiers of the paper have none."""
-
-    def __init__(self, dim: int, seen_classes: int) -> None:
-        super().__init__()
-        self.weight_SD = nn.Parameter(torch.empty(seen_classes, dim).uniform_(-1, 1) * dim**-0.5)
-
-    def logit_weight_SD(self) -> Tensor:
-        """The rows whose products with an embedding (of unit length, where the form normalises it) are the logits."""
-        return self.weight_SD
-
-    def forward(self, embeddings_ND: Tensor) -> Tensor:
-        """Logits, N×S."""
-        return embeddings_ND @ self.logit_weight_SD().T
-
-
-class NormalisedClassifier(LinearClassifier):
-    """Rows of Θ at unit length, logits divided by a temperature: the form Θ takes in a joint classifier."""
-
-    def __init__(self, dim: int, seen_classes: int, temperature: float = 0.5) -> None:
-        super().__init__(dim, seen_classes)
-        self.temperature = temperature
-
-    def logit_weight_SD(self) -> Tensor:
-        """See `LinearClassifier`."""
-        return F.normalize(self.weight_SD, dim=-1) / self.temperature
-
-
-class CosineClassifier(LinearClassifier):
-    """Cosine of embedding and row of Θ, times a learnt scale: DFSL's first stage."""
-
-    def __init__(self, dim: int, seen_classes: int, scale: float = 10.0) -> None:
-        super().__init__(dim, seen_classes)
-        self.scale = nn.Parameter(torch.tensor(scale))
-
-    def logit_weight_SD(self) -> Tensor:
-        """See `LinearClassifier`."""
-        return self.scale * F.normalize(self.weight_SD, dim=-1)
-
-    def forward(self, embeddings_ND: Tensor) -> Tensor:
-        """Logits, N×S."""
-        return super().forward(F.normalize(embeddings_ND, dim=-1))
-
-
-CLASSIFIERS: dict[str, type[LinearClassifier]] = {
-    "linear": LinearClassifier,
-    "normalised": NormalisedClassifier,
-    "cosine": CosineClassifier,
-}
-
-
-class Pretrained(nn.Module):
-    """A backbone with its many-shot classifier; `classifier.logit_weight_SD()` is what methods start from."""
-
-    def __init__(
-        self, backbone: nn.Module, dim: int, seen_classes: int, classifier: str = "linear", **options: float
-    ) -> None:
-        super().__init__()
-        if classifier not in CLASSIFIERS:
-            raise BadInput(f"classifier {classifier!r} is unknown; expected one of {', '.join(CLASSIFIERS)}")
-        self.backbone = backbone
-        try:
-            self.classifier = CLASSIFIERS[classifier](dim, seen_classes, **options)
-        except TypeError as error:
-            raise BadInput(f"classifier {classifier}: wrong options {sorted(options)} ({error})") from error
-
-    def forward(self, images_NCHW: Tensor) -> Tensor:
-        """Logits over the seen classes, N×S."""
-        return self.classifier(self.backbone(images_NCHW))
 
 
 class _SeenClassification:

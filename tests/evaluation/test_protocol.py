@@ -12,8 +12,8 @@ from repro.data.episodes import Tasks, TaskSpec, draw_exemplars, draw_tasks
 from repro.errors import BadInput
 from repro.evaluation import protocol
 from repro.evaluation.calibration import best_bias
-from repro.evaluation.cell import Evaluation, evaluate_cell, mean_hm, rows_needed
-from repro.evaluation.embed import Embedded
+from repro.evaluation.cell import Evaluation, evaluate_cell, mean_hm
+from repro.evaluation.embed import Embedded, rows_needed
 from repro.evaluation.protocol import BoundTasks, TaskPool, few_shot, generalised, outcomes
 from repro.methods.base import FixedSeen, GatheredScorer, Method
 from repro.methods.castle import Castle

@@ -35,7 +35,7 @@ def noisy(tasks: int = 64, spread: float = 4.0) -> Values:
 
 
 def write_cell(folder: Path, cell: Cell, groups: Collection[tuple[str, int]], values: Values) -> None:
-    """Write one cell as evaluation does: tasks.parquet, metrics.json, curve.json and run.json."""
+    """Write one cell as evaluation does: tasks.parquet, metrics.json and curve.json."""
     columns: dict[str, list[np.ndarray]] = {name: [] for name in (*KEYS, *MEASURES)}
     for protocol, way in groups:
         measured = {name: values(cell, protocol, way, name) for name in OF_PROTOCOL[protocol]}
@@ -55,7 +55,6 @@ def write_cell(folder: Path, cell: Cell, groups: Collection[tuple[str, int]], va
     unseen = np.linspace(0, 100, 21)
     curve = np.stack([unseen, 100 - unseen**2 / 100], axis=1).tolist()
     write_json(place / "curve.json", {f"{protocol}_{way}way": curve for protocol, way in groups if protocol == "gfsl"})
-    write_json(place / "run.json", {"run_id": "17", "git_commit": "abc1234", "params": {"shot": cell.shot}})
 
 
 def write_results(folder: Path, values: Values, skip: Callable[[Cell], bool] = lambda _: False) -> None:

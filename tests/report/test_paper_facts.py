@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from repro.data.dataset import open_dataset
-from stages.paper_facts import dataset_facts
+from stages._paper_facts import dataset_facts
 from tests.conftest import write_tiny_dataset
 
 

@@ -1,13 +1,12 @@
 """Provenance: hashes and runs of a cell, and clear words where a file is broken."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from repro.errors import BadInput
 from repro.files import sha256
-from repro.results.provenance import origin, read_dvc_hashes
+from repro.results.provenance import WritingRun, origin, read_dvc_hashes
 from repro.results.store import Cell
 from tests.report.synthetic import noisy, write_cell
 
@@ -21,7 +20,8 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_a_cell_is_traced_to_its_record_and_run(results: Path) -> None:
-    found = origin(results, CELL.name, {"results/mini-castle-1shot": "beef.dir"})
+    runs = {sha256(results / CELL.name / "tasks.parquet"): WritingRun("17", "abc1234", {"shot": 1})}
+    found = origin(results, CELL.name, {"results/mini-castle-1shot": "beef.dir"}, runs)
     assert found.sha256 == sha256(results / CELL.name / "tasks.parquet")
     assert (found.dvc_md5, found.run_id, found.git_commit, found.params) == ("beef.dir", "17", "abc1234", {"shot": 1})
     assert found.record == "results/mini-castle-1shot/tasks.parquet"
@@ -29,12 +29,11 @@ def test_a_cell_is_traced_to_its_record_and_run(results: Path) -> None:
 
 def test_a_hash_of_the_file_itself_goes_first(results: Path) -> None:
     hashes = {"results/mini-castle-1shot": "folder", "results/mini-castle-1shot/tasks.parquet": "file"}
-    assert origin(results, CELL.name, hashes).dvc_md5 == "file"
+    assert origin(results, CELL.name, hashes, {}).dvc_md5 == "file"
 
 
 def test_what_nobody_recorded_is_empty(results: Path) -> None:
-    (results / CELL.name / "run.json").unlink()
-    found = origin(results, CELL.name, {})
+    found = origin(results, CELL.name, {}, {"another record": WritingRun("17", "abc1234")})
     assert (found.dvc_md5, found.run_id, found.git_commit, found.params) == ("", "", "", {})
 
 
@@ -50,9 +49,3 @@ def test_broken_files_are_refused_in_one_sentence(results: Path) -> None:
     lock.write_text("- a\n- b\n")
     with pytest.raises(BadInput, match="not a DVC lock file"):
         read_dvc_hashes(lock)
-    (results / CELL.name / "run.json").write_text("[1")
-    with pytest.raises(BadInput, match="not a JSON object"):
-        origin(results, CELL.name, {})
-    (results / CELL.name / "run.json").write_text(json.dumps(5))
-    with pytest.raises(BadInput, match="not a JSON object"):
-        origin(results, CELL.name, {})

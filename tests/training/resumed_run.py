@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 
 from repro.data.dataset import open_dataset
+from repro.models.weights import save_weights
 from repro.training.loop import run
-from repro.training.weights import save_weights
 from tests.training.small import TRAININGS
 
 

@@ -10,11 +10,12 @@ from torch import Tensor, nn
 from repro.data.dataset import Dataset
 from repro.data.loading import ImageStore
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
+from repro.models.pretrained import Pretrained
 from repro.training.distributed import ALONE, World
 from repro.training.episodic import meta_train
 from repro.training.loop import Training
 from repro.training.optim import Cosine, OneCycle, Optimisation
-from repro.training.pretrain import Pretrained, pretrain
+from repro.training.pretrain import pretrain
 from repro.training.prototypes import prototype_accuracy
 
 DIM = 16

@@ -7,9 +7,10 @@ import torch
 
 from repro.data.dataset import Dataset
 from repro.methods.registry import METHODS
+from repro.models.pretrained import Pretrained
 from repro.training.episodic import meta_train
 from repro.training.presets import META_TRAINING, PRETRAINING
-from repro.training.pretrain import Pretrained, pretrain
+from repro.training.pretrain import pretrain
 from tests.training.small import DIM, small_backbone
 
 

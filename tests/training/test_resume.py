@@ -13,11 +13,11 @@ import torch
 
 from repro.data.dataset import Dataset
 from repro.errors import BadInput
+from repro.models.weights import save_weights
 from repro.training.checkpoints import clear_checkpoints, write_checkpoint
 from repro.training.device import Acceleration
 from repro.training.loop import Training, run
 from repro.training.optim import Cosine, Optimisation
-from repro.training.weights import save_weights
 from tests.training.resumed_run import main as run_to_the_end
 from tests.training.small import TRAININGS, small_meta_training, small_pretraining
 

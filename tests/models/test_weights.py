@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from repro.errors import BadInput
-from repro.training.weights import load_strictly, save_weights
+from repro.models.weights import load_strictly, save_weights
 from tests.training.small import small_backbone
 
 

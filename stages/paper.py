@@ -1,0 +1,71 @@
+"""`python -m stages paper`: render every table, figure and claim from the records, and the report around them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from repro import paths
+from repro.report.facts import Benchmark
+from repro.report.paper import Form, render_paper
+from repro.results.provenance import WritingRun
+from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
+from stages._paper_facts import dataset_facts
+from stages._params import read_params
+from stages._tracking import runs_folder
+
+ex = prepare(Experiment("paper"))
+
+
+@ex.main
+def paper(
+    benchmark: str, scale: str, remark: str, datasets: list[str], backbones: dict[str, str], form: Form, _run: Run
+) -> dict[str, Any]:
+    """Render, and say what held, what is missing and where the PDF is."""
+    rendered = render_paper(
+        Path("results"),
+        {name: dataset_facts(paths.dataset(name), title=name) for name in datasets},
+        Benchmark(name=benchmark, scale=scale, remark=remark, backbones=backbones),
+        published_file=paths.PAPER / "published.yaml",
+        templates=paths.PAPER / "templates",
+        out=paths.PAPER,
+        form=form,
+        runs=writing_runs(runs_folder()),
+    )
+    for name in ("tables.tex", "claims.json", "report.html"):
+        _run.add_artifact(str(paths.PAPER / name), name=name)
+    if rendered.missing:
+        print(f"no records yet of {len(rendered.missing)} cells: {', '.join(rendered.missing)}")
+    print(rendered.summary)
+    print(rendered.pdf)
+    return {"verdicts": rendered.verdicts, "missing": len(rendered.missing)}
+
+
+def writing_runs(folder: Path) -> dict[str, WritingRun]:
+    """The evaluation runs by the content hash of the records that they wrote; of equal records the latest."""
+    found = {}
+    for file in sorted(folder.glob("*-evaluate-*/run.json")):
+        try:
+            facts = json.loads(file.read_text())
+            records = (facts.get("result") or {}).get("records")
+            commit = facts["experiment"]["repositories"][0]["commit"] if facts["experiment"]["repositories"] else ""
+            config = json.loads((file.parent / "config.json").read_text())
+        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+            continue  # a broken run folder explains nothing; tools/sync names it
+        if records:
+            found[records] = WritingRun(file.parent.name, commit or "", config)
+    return found
+
+
+if __name__ == "__main__":
+    with bad_input_exits():
+        params = read_params(paths.PARAMS)
+        config = {
+            "benchmark": params.benchmark.name,
+            "scale": params.benchmark.scale,
+            "remark": params.benchmark.remark,
+            "datasets": list(params.datasets),
+            "backbones": {one.dataset: one.backbone.name for one in params.pretrained.values()},
+            "form": params.paper.form,
+            "seed": params.seed,
+        }
+    run(ex, config, stage="paper", cell="all")
