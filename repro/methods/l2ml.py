@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
-from repro.methods.distances import frozen, prototypes, scaled_like, seen_weight
-from repro.methods.fake_tail import fake_tail_loss, joint_queries
+from repro.methods.shared.distances import frozen, prototypes, scaled_like, seen_weight
+from repro.methods.shared.fake_tail import fake_tail_loss, joint_queries
 
 
 class ResidualBlock(nn.Module):

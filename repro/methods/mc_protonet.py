@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
-from repro.methods.distances import prototypical_loss, seen_weight
-from repro.methods.multiclass import many_shot_confidence, nearest_mean_confidence
+from repro.methods.shared.confidences import many_shot_confidence, nearest_mean_confidence
+from repro.methods.shared.distances import prototypical_loss, seen_weight
 
 
 class MulticlassProtoNet(FixedSeen):

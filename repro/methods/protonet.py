@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from repro.errors import BadInput
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
-from repro.methods.distances import prototypes, prototypical_loss, squared_distances
+from repro.methods.shared.distances import prototypes, prototypical_loss, squared_distances
 
 
 class ProtoNet(FixedSeen):

@@ -91,7 +91,7 @@ class Synthesis(nn.Module):
             nothing = rows_RD.new_zeros(0, len(rows_RD), 0)
             return SharedRows(rows_RD, nothing, nothing)
         members_YD = torch.cat([rows_RD, self.dictionary.bases_MD])
-        scores_HRY = self.dictionary.queries(rows_RD) @ self.dictionary.keys(members_YD).mT
+        scores_HRY = self.dictionary.queries(rows_RD) @ members_YD.T
         return SharedRows(rows_RD, scores_HRY, self.dictionary.values(members_YD))
 
     def mix(self, shared: SharedRows, chosen_TVN: Tensor, noise: torch.Generator | None) -> Tensor:

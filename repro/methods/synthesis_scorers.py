@@ -45,8 +45,7 @@ class Prototypes(NamedTuple):
     """Prototypes of some tasks with their projections and their scores on the fixed context."""
 
     rows_TWD: Tensor
-    queries_THWE: Tensor
-    keys_THWE: Tensor
+    queries_THWD: Tensor
     values_THWD: Tensor
     scores_THWF: Tensor
     more_TWZ: Tensor
@@ -55,7 +54,7 @@ class Prototypes(NamedTuple):
 class ProjectedPool:
     """Every possible support image projected once; prototypes by averaging.
 
-    `of_keys_ZE` and `of_values_ZD` ask for more: products of the (first head's) key and value with these rows.
+    `of_rows_ZD` and `of_values_ZD` ask for more: products of an image's row and (first head's) value with these.
     """
 
     def __init__(
@@ -65,13 +64,13 @@ class ProjectedPool:
         first_unseen: int,
         context_FD: Tensor,
         *,
-        of_keys_ZE: Tensor | None = None,
+        of_rows_ZD: Tensor | None = None,
         of_values_ZD: Tensor | None = None,
     ) -> None:
         self.dictionary, self.pool = dictionary, pool
-        self.context_keys_HFE = dictionary.keys(context_FD)
+        self.context_FD = context_FD
         self.context_values_HFD = dictionary.values(context_FD)
-        self.of_keys_ZE, self.of_values_ZD = of_keys_ZE, of_values_ZD
+        self.of_rows_ZD, self.of_values_ZD = of_rows_ZD, of_values_ZD
         self.heads = dictionary.heads
         # Tails are unseen classes, so usually a part of the pool is enough.
         images_G = torch.nonzero(pool.labels_N >= first_unseen).squeeze(1)
@@ -84,12 +83,11 @@ class ProjectedPool:
 
     def _parts(self, rows_GD: Tensor) -> list[Tensor]:
         """All that is linear in a row, each part G × its own width."""
-        queries_HGE, keys_HGE = self.dictionary.queries(rows_GD), self.dictionary.keys(rows_GD)
-        values_HGD = self.dictionary.values(rows_GD)
-        blocks = [queries_HGE, keys_HGE, values_HGD, queries_HGE @ self.context_keys_HFE.mT]
+        queries_HGD, values_HGD = self.dictionary.queries(rows_GD), self.dictionary.values(rows_GD)
+        blocks = [queries_HGD, values_HGD, queries_HGD @ self.context_FD.T]
         more = [rows_GD[:, :0]]
-        if self.of_keys_ZE is not None:
-            more.append(keys_HGE[0] @ self.of_keys_ZE.T)
+        if self.of_rows_ZD is not None:
+            more.append(rows_GD @ self.of_rows_ZD.T)
         if self.of_values_ZD is not None:
             more.append(values_HGD[0] @ self.of_values_ZD.T)
         return [rows_GD, *(block.transpose(0, 1).flatten(1) for block in blocks), torch.cat(more, dim=1)]
@@ -107,12 +105,12 @@ class ProjectedPool:
             entries = F.embedding_bag(places, self.table_GZ, mode="mean")
         entries = entries.view(tasks, ways, -1)
         rows, *blocks, more = entries.split(self.widths, dim=-1)
-        queries, keys, values, scores = (block.unflatten(-1, (self.heads, -1)).transpose(1, 2) for block in blocks)
-        return Prototypes(rows, queries, keys, values, scores, more)
+        queries, values, scores = (block.unflatten(-1, (self.heads, -1)).transpose(1, 2) for block in blocks)
+        return Prototypes(rows, queries, values, scores, more)
 
     def classifiers(self, prototypes: Prototypes, skip: int = 0) -> Tensor:
         """Classifiers (T×W×D, not normalised) from prototypes, the context after its first `skip` rows, each other."""
-        own_THWW = prototypes.queries_THWE @ prototypes.keys_THWE.mT
+        own_THWW = prototypes.queries_THWD @ prototypes.rows_TWD.mT.unsqueeze(1)
         context_THWF = prototypes.scores_THWF[..., skip:]
         alpha = torch.cat([context_THWF, own_THWW], dim=-1).softmax(dim=-1)
         context_alpha, own_alpha = alpha.split([context_THWF.shape[-1], own_THWW.shape[-1]], dim=-1)
@@ -167,8 +165,8 @@ class ACastleScorer:
         self.pool, self.seen_classes = pool, len(theta_SD)
         self.temperature, self.few_shot_temperature = temperature, few_shot_temperature
         context_FD = torch.cat([theta_SD, dictionary.bases_MD])
-        theta_queries_SE = dictionary.queries(theta_SD)[0]
-        scores_SF = theta_queries_SE @ dictionary.keys(context_FD)[0].T
+        theta_queries_SD = dictionary.queries(theta_SD)[0]
+        scores_SF = theta_queries_SD @ context_FD.T
         self.context_lse_S = scores_SF.logsumexp(dim=1)
         mix_SD = scores_SF.softmax(dim=1) @ dictionary.values(context_FD)[0]
         fixed_DZ = torch.cat([theta_SD, mix_SD]).T
@@ -177,7 +175,7 @@ class ACastleScorer:
         self.theta_mix_S = (theta_SD * mix_SD).sum(dim=1)
         self.mix_mix_S = mix_SD.square().sum(dim=1)
         self.projected = ProjectedPool(
-            dictionary, pool, self.seen_classes, context_FD, of_keys_ZE=theta_queries_SE, of_values_ZD=fixed_DZ.T
+            dictionary, pool, self.seen_classes, context_FD, of_rows_ZD=theta_queries_SD, of_values_ZD=fixed_DZ.T
         )
 
     def _seen_shares(self, prototypes: Prototypes) -> tuple[Tensor, Tensor, Tensor]:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from repro.methods.base import Method, Pool, Scores, TableScorer, TaskBatch
-from repro.methods.distances import frozen, squared_distances
 from repro.methods.protonet import ProtoNet
+from repro.methods.shared.distances import frozen, squared_distances
 
 
 class UpperBound(Method):

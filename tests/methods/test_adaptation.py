@@ -5,8 +5,9 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from repro.methods.acastle import ACastle
-from repro.methods.adaptation import ACastleAdapted, CastleAdapted
+from repro.methods.acastle_adapted import ACastleAdapted
 from repro.methods.castle import Castle
+from repro.methods.castle_adapted import CastleAdapted
 from tests.methods.synthetic import ScaledIdentity, World
 
 PAIRS = [(CastleAdapted, Castle), (ACastleAdapted, ACastle)]

@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from repro.methods.incremental import ICaRL, LwF
+from repro.methods.icarl import ICaRL
+from repro.methods.lwf import LwF
 from tests.methods.synthetic import ScaledIdentity, World
 
 

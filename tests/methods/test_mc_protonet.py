@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from repro.data.seeding import generator
+from repro.methods.mc_knn import MulticlassKNN
 from repro.methods.mc_protonet import MulticlassProtoNet
-from repro.methods.multiclass import MulticlassKNN
 from tests.methods.synthetic import ScaledIdentity, World, train
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from repro.data.seeding import generator
 from repro.methods.base import FixedSeen, Method, Pool, TaskBatch
-from repro.methods.registry import METHODS
+from repro.methods.registry import METHODS, method_class
 from tests.methods.synthetic import ScaledIdentity, World, embed
 
 WORLD = World.make(seen=8, unseen=6, dim=6)
@@ -25,10 +25,10 @@ every_method = pytest.mark.parametrize("name", METHODS)
 def tiny(name: str) -> Method:
     """The method on eight seen classes in double precision, weights seeded, memory filled, in evaluation mode."""
     torch.manual_seed(0)
-    method_class = METHODS[name]
-    known = inspect.signature(method_class).parameters
+    chosen = method_class(name)
+    known = inspect.signature(chosen).parameters
     options = {key: value for key, value in SMALL.items() if key in known}
-    return WORLD.ready(method_class(ScaledIdentity(WORLD.dim), WORLD.dim, WORLD.seen, **options)).double()
+    return WORLD.ready(chosen(ScaledIdentity(WORLD.dim), WORLD.dim, WORLD.seen, **options)).double()
 
 
 def tasks() -> tuple[Tensor, Tensor]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from repro.data.dataset import Dataset
-from repro.methods.registry import METHODS
+from repro.methods.registry import method_class
 from repro.models.pretrained import Pretrained
 from repro.training.episodic import meta_train
 from repro.training.presets import META_TRAINING, PRETRAINING
@@ -26,7 +26,7 @@ def test_the_released_learning_rate_falls_every_ten_batches() -> None:
     released = META_TRAINING["released"]
     rates = [released.optimisation.lr * released.optimisation.schedule(step, 300) for step in (1, 11, 31)]
     assert rates == pytest.approx([2e-4, 2e-5, 2e-7])
-    method = METHODS["castle"](small_backbone(), DIM, 64, **released.method)
+    method = method_class("castle")(small_backbone(), DIM, 64, **released.method)
     assert not method.seen_weight_SD.requires_grad
 
 
@@ -54,7 +54,7 @@ def test_every_pre_training_preset_runs(tiny: Dataset, name: str) -> None:
 def test_every_meta_training_preset_runs(tiny: Dataset, name: str, method: str) -> None:
     torch.manual_seed(0)
     preset = META_TRAINING[name]
-    learner = METHODS[method](small_backbone(), DIM, tiny.seen_classes, **preset.method | {"classes": 6})
+    learner = method_class(method)(small_backbone(), DIM, tiny.seen_classes, **preset.method | {"classes": 6})
     training = meta_train(
         learner,
         tiny,

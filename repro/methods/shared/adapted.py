@@ -1,4 +1,4 @@
-"""CASTLE† and aCASTLE† (paper, Appendix B): a light-weight fine-tuning step on top of the synthesised classifiers.
+"""What CASTLE† and aCASTLE† share (paper, Appendix B): a light-weight fine-tuning step on synthesised classifiers.
 
 For every task, W, scale and bias in W·((1 + scale)⊙φ + bias) are fine-tuned with cross-entropy on five stored images
 per seen class and the support; W starts as the joint classifier that the trained CASTLE or aCASTLE gives.
@@ -10,11 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from repro.methods.acastle import ACastle
 from repro.methods.base import Method
-from repro.methods.castle import Castle
-from repro.methods.distances import frozen
-from repro.methods.finetuning import Tuned, TunedPerTask, finetune
+from repro.methods.shared.distances import frozen
+from repro.methods.shared.finetuning import Tuned, TunedPerTask, finetune
 
 
 class Adapted(TunedPerTask):
@@ -60,17 +58,3 @@ class Adapted(TunedPerTask):
         seen_TDS, tail_TDW = self.base.joint_logits(support_TWKD, units_DD.expand(len(support_TWKD), -1, -1))
         weights_TCD = torch.cat([seen_TDS, tail_TDW], dim=2).transpose(1, 2).contiguous()
         return finetune(weights_TCD, stored_SMD, support_TWKD, steps=self.steps, lr=self.lr)
-
-
-class CastleAdapted(Adapted):
-    """CASTLE†."""
-
-    base_method = "castle"
-    base_class = Castle
-
-
-class ACastleAdapted(Adapted):
-    """aCASTLE†."""
-
-    base_method = "acastle"
-    base_class = ACastle

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from repro.data.seeding import generator
-from repro.methods.attractor import AttentionAttractor
+from repro.methods.ifsl import AttentionAttractor
 from tests.methods.synthetic import ScaledIdentity, World, train
 
 

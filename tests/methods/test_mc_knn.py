@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from repro.methods.multiclass import MulticlassKNN
+from repro.methods.mc_knn import MulticlassKNN
 from tests.methods.synthetic import ScaledIdentity, World
 
 
