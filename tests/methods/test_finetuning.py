@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 
 from repro.data.seeding import generator
 from repro.errors import BadInput
-from repro.methods import finetuning
+from repro.methods.shared import finetuning
 from repro.methods.shared.finetuning import Distillation, ExemplarStore, Tuned, finetune
 
 SEEN, WAYS, SHOTS, STORED, DIM, TASKS = 6, 3, 2, 4, 5, 7
