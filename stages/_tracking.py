@@ -67,8 +67,8 @@ def create(runs: Path, stage: str, cell: str) -> Path:
     """Make the folder of a new run; its name is unique also among parallel stages and machines."""
     if not re.fullmatch(r"[\w.+-]+", stage + cell):
         raise BadInput(f"{cell!r} cannot name a run; use letters, digits and any of . _ + - for names of cells")
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    folder = runs / f"{stamp}-{stage}-{cell}-{secrets.token_hex(3)}"
+    now = datetime.now(UTC)  # to the millisecond: the newest run is the last by name
+    folder = runs / f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03d}-{stage}-{cell}-{secrets.token_hex(3)}"
     folder.mkdir(parents=True)
     return folder
 
@@ -86,7 +86,7 @@ def hold(folder: Path) -> TextIO | None:
 
 def resume(runs: Path, stage: str, cell: str, digest: str) -> tuple[Path, TextIO] | None:
     """Take the newest run of this stage and cell if it has this configuration, did not end and nobody runs it."""
-    pattern = re.compile(rf"\d{{8}}-\d{{6}}-{re.escape(f'{stage}-{cell}')}-[0-9a-f]{{6}}")
+    pattern = re.compile(rf"\d{{8}}-\d{{6}}-\d{{3}}-{re.escape(f'{stage}-{cell}')}-[0-9a-f]{{6}}")
     names = sorted(name for name in os.listdir(runs) if pattern.fullmatch(name)) if runs.is_dir() else []
     if not names:
         return None

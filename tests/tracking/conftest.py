@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -53,6 +54,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The embedded server, for the tests of one module; gives its URL."""
     with services.embedded_server(tmp_path_factory.mktemp("embedded")) as (_, url):
         yield url
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory):
+    """A home for the tools with the pinned Omniboard in it."""
+    if not (shutil.which("node") and shutil.which("npm")):
+        pytest.skip("NO NODE.JS HERE: the dashboard is not tested; install nodejs and npm")
+    home = tmp_path_factory.mktemp("home")
+    (home / "omniboard").symlink_to(services.install_omniboard(services.home()))
+    return home
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:

@@ -238,8 +238,8 @@ def test_a_cell_whose_name_begins_like_another_is_not_mistaken_for_it(tmp_path):
 
 def test_a_run_to_resume_that_is_gone_or_busy_is_bad_input(tmp_path, capsys):
     with pytest.raises(SystemExit):
-        toy.record(tmp_path, resume_id="20260101-000000-toy-x-abcdef")
-    assert "there is no run 20260101-000000-toy-x-abcdef" in capsys.readouterr().err
+        toy.record(tmp_path, resume_id="20260101-000000-000-toy-x-abcdef")
+    assert "there is no run 20260101-000000-000-toy-x-abcdef" in capsys.readouterr().err
     toy.record(tmp_path)
     folder = only_run(tmp_path)
     lock = hold(folder)
