@@ -1,7 +1,8 @@
-"""The neural dictionary (§3.2 of the paper): learned bases, and the projections that turn rows into keys and values.
+"""The neural dictionary (§3.2 of the paper): learned bases, and the projections that score rows and give them values.
 
 A row is anything that attends or is attended to: a prototype, a many-shot classifier, a base. `attend` is the
-synthesis itself; a caller that attends many times over the same rows computes `queries`, `keys`, `values` once.
+synthesis itself; a caller that attends many times over the same rows computes `queries` and `values` once. The key
+projection is applied on the query's side (pᵀU · b instead of p · Ub): few rows attend, many are attended to.
 
 Dimensions: R rows, M shared bases, D features, H heads, E features per head, … any leading dimensions.
 """
@@ -16,7 +17,7 @@ from repro.errors import BadInput
 
 
 class NeuralDictionary(nn.Module, ABC):
-    """Bases and projections; the forms differ in how rows become queries, keys and values."""
+    """Bases and projections; the forms differ in how rows become queries and values."""
 
     bases_MD: nn.Parameter
     heads: int = 1
@@ -29,11 +30,7 @@ class NeuralDictionary(nn.Module, ABC):
 
     @abstractmethod
     def queries(self, rows_RD: Tensor) -> Tensor:
-        """(…×R×D) → (…×H×R×E), divided by the score scale."""
-
-    @abstractmethod
-    def keys(self, rows_RD: Tensor) -> Tensor:
-        """(…×R×D) → (…×H×R×E)."""
+        """(…×R×D) → (…×H×R×D): a row's score on any other row is the product of its query with that row."""
 
     @abstractmethod
     def values(self, rows_RD: Tensor) -> Tensor:
@@ -44,13 +41,12 @@ class NeuralDictionary(nn.Module, ABC):
 
         Eq. for α and W_c, without the final normalisation and without dropout.
         """
-        queries, own_keys, own_values = self.queries(rows_RD), self.keys(rows_RD), self.values(rows_RD)
-        # einsum folds the leading dimensions into one product where a broadcast matmul would copy the bases.
-        base_scores = torch.einsum("...hre,hme->...hrm", queries, self.keys(self.bases_MD))
-        scores = torch.cat([queries @ own_keys.mT, base_scores], dim=-1)
+        queries = self.queries(rows_RD)
+        scores = torch.cat([queries @ rows_RD.mT.unsqueeze(-3), queries @ self.bases_MD.T], dim=-1)
         own, base = scores.softmax(dim=-1).split([rows_RD.shape[-2], len(self.bases_MD)], dim=-1)
+        # einsum folds the leading dimensions into one product where a broadcast matmul would copy the bases.
         from_bases = torch.einsum("...hrm,hmd->...rd", base, self.values(self.bases_MD))
-        return rows_RD + from_bases + (own @ own_values).sum(dim=-3)
+        return rows_RD + from_bases + (own @ self.values(rows_RD)).sum(dim=-3)
 
 
 class PaperDictionary(NeuralDictionary):
@@ -72,11 +68,7 @@ class PaperDictionary(NeuralDictionary):
 
     def queries(self, rows_RD: Tensor) -> Tensor:
         """See `NeuralDictionary.queries`."""
-        return (rows_RD / self.score_scale).unsqueeze(-3)
-
-    def keys(self, rows_RD: Tensor) -> Tensor:
-        """See `NeuralDictionary.keys`."""
-        return self.key(rows_RD).unsqueeze(-3)
+        return (rows_RD @ self.key.weight / self.score_scale).unsqueeze(-3)
 
     def values(self, rows_RD: Tensor) -> Tensor:
         """See `NeuralDictionary.values`."""
@@ -111,11 +103,8 @@ class ReleasedDictionary(NeuralDictionary):
 
     def queries(self, rows_RD: Tensor) -> Tensor:
         """See `NeuralDictionary.queries`."""
-        return self._split(self.w_qs(rows_RD)) / self.score_scale
-
-    def keys(self, rows_RD: Tensor) -> Tensor:
-        """See `NeuralDictionary.keys`."""
-        return self._split(self.w_ks(rows_RD))
+        keys_HED = self.w_ks.weight.unflatten(0, (self.heads, -1))
+        return self._split(self.w_qs(rows_RD) / self.score_scale) @ keys_HED
 
     def values(self, rows_RD: Tensor) -> Tensor:
         """See `NeuralDictionary.values`. Heads are blocks of columns, in the output projection too."""
