@@ -21,6 +21,7 @@ from repro.errors import BadInput
 # GIF and BMP occur in Indoor-67 behind the ending .jpg.
 FORMATS = ("JPEG", "PNG", "GIF", "BMP")
 LARGEST_PIXELS = 89_478_485  # Pillow's own limit: larger files are taken for decompression bombs
+AT_ONCE = 4096  # images waiting for a thread; more would only take memory
 TAIL = 4096  # bytes; the end of a JPEG is compressed picture data, which tells pictures apart
 
 
@@ -104,7 +105,9 @@ def _refined(
 ) -> tuple[list[list[RawImage]], dict[RawImage, object]]:
     """Split groups by fingerprint and keep those with at least two members; also give the fingerprints."""
     members = [(number, image) for number, group in enumerate(groups) for image in group]
-    prints = list(pool.map(fingerprint, [image for _, image in members]))
+    prints: list[object] = []
+    for start in range(0, len(members), AT_ONCE):
+        prints += pool.map(fingerprint, [image for _, image in members[start : start + AT_ONCE]])
     finer: dict[tuple[int, object], list[RawImage]] = {}
     for (number, image), key in zip(members, prints, strict=True):
         finer.setdefault((number, key), []).append(image)
@@ -121,10 +124,10 @@ def _size(raw: RawImage) -> int:
 
 def _tail(raw: RawImage) -> bytes:
     if not isinstance(raw.origin, Path):
-        return read_content(raw)[-TAIL:]
+        return hashlib.sha256(read_content(raw)[-TAIL:]).digest()
     with _readable(raw.origin), raw.origin.open("rb") as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - TAIL))
-        return stream.read(TAIL)
+        return hashlib.sha256(stream.read(TAIL)).digest()
 
 
 def _sha256(raw: RawImage) -> str:
