@@ -15,6 +15,8 @@ from torch import Tensor
 
 from repro.evaluation.metrics import harmonic
 
+COMPARISONS = 2**18  # pairs of queries compared at once: what stays in a processor's cache
+
 
 def map_measures(seen_TAS: Tensor, unseen_TBW: Tensor, seen_labels_TA: Tensor, ways_TB: Tensor) -> dict[str, Tensor]:
     """MAP of seen and unseen queries and their harmonic mean per task, in percent.
@@ -28,7 +30,13 @@ def map_measures(seen_TAS: Tensor, unseen_TBW: Tensor, seen_labels_TA: Tensor, w
 
 
 def _summed_precision(logits_TAC: Tensor, labels_TA: Tensor) -> Tensor:
-    """Average precision summed over the classes that occur."""
+    """Average precision summed over the classes that occur, as many tasks at once as `COMPARISONS` allows."""
+    size = max(1, COMPARISONS // labels_TA.shape[1] ** 2)
+    parts = zip(logits_TAC.split(size), labels_TA.split(size), strict=True)
+    return torch.cat([_summed_precision_at_once(logits, labels) for logits, labels in parts])
+
+
+def _summed_precision_at_once(logits_TAC: Tensor, labels_TA: Tensor) -> Tensor:
     tasks, queries, classes = logits_TAC.shape
     columns = logits_TAC.transpose(1, 2).reshape(tasks * classes, queries)
     first_T1 = torch.arange(0, tasks * classes, classes, device=labels_TA.device)[:, None]

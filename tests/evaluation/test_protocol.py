@@ -166,6 +166,7 @@ def test_a_tasks_result_does_not_depend_on_how_many_there_are(tiny: Dataset, emb
 
 
 def test_memory_bounds_what_is_held_at_once(tiny: Dataset, embedded: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(protocol.BLOCK_QUERIES, "cpu", 10 * 24)
     held: list[int] = []
     original = protocol.measures
 
