@@ -3,7 +3,8 @@
 The reference goes one task at a time, in the manner of the released code and rewritten here: it synthesises the
 task's classifiers with all projections, scores every query against all |S| + W classes, classifies the queries anew
 for every bias of the seen-unseen curve, and averages precision class by class and threshold by threshold, before and
-after calibration. It is timed on a few tasks and scaled. Both sides get the same embeddings, weights and tasks, and the same result.
+after calibration. It is timed on a few tasks and scaled. Both sides get the same embeddings, weights and tasks, and
+give the same result.
 
 Setting: D = 640, 64 seen classes with 200 new images each, 20 unseen classes with 600 images, one shot, 15 queries per
 class, two threads. Ours includes binding the method to the pool.
