@@ -1,6 +1,6 @@
 """The augmented seen set: further images of the seen classes, one half for validation, the other for reporting.
 
-`seen_val` serves calibration and model selection, `seen_test` the reported numbers (SPEC: the set is split in two).
+`seen_val` serves calibration and model selection, `seen_test` the reported numbers.
 Halves are drawn with the seed, or follow published lists; a clean variant drops from published lists every image
 whose content is among the training images, and from the validation half what the test half holds too.
 """

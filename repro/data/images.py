@@ -55,6 +55,15 @@ def read_content(raw: RawImage) -> bytes:
     return raw.origin if isinstance(raw.origin, bytes) else raw.origin.tobytes()
 
 
+def state_of(raw: RawImage) -> tuple[str, int]:
+    """What changes with the image: path and time of change, or content hash; and its size. Raises BadInput."""
+    if not isinstance(raw.origin, Path):
+        return _sha256(raw), _size(raw)
+    with _readable(raw.origin):
+        state = raw.origin.stat()
+    return f"{raw.origin} {state.st_mtime_ns}", state.st_size
+
+
 def to_pixels(raw: RawImage, content: bytes, size: int) -> np.ndarray:
     """Give an image as size×size×3 uint8: the whole picture, stretched to a square as the published 84×84 packs are.
 

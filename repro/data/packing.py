@@ -23,7 +23,7 @@ import numpy as np
 
 from repro.data.collection import Collection, Picture
 from repro.data.dataset import IMAGES, describe_images
-from repro.data.images import available_cores, read_content, to_pixels
+from repro.data.images import available_cores, read_content, state_of, to_pixels
 from repro.errors import BadInput
 from repro.files import put_in_place
 
@@ -163,13 +163,7 @@ def _key(collection: Collection, size: int) -> str:
     """A hash of all that decides the pixels: sources with their sizes and times, their places, the target size."""
     digest = hashlib.sha256(json.dumps([VERSION, BLOCK, size, asdict(collection.header)], sort_keys=True).encode())
     for row, picture in zip(collection.manifest().itertuples(index=False), collection.pictures, strict=True):
-        origin = picture.raw.origin
-        if isinstance(origin, Path):
-            state = origin.stat() if origin.exists() else None  # an absent file is reported when it is read
-            stamp = (str(origin), state and state.st_size, state and state.st_mtime_ns)
-        else:
-            stamp = (hashlib.sha256(read_content(picture.raw)).hexdigest(), None, None)
-        digest.update(repr((tuple(row), stamp, picture.raw.crop_bottom)).encode())
+        digest.update(repr((tuple(row), state_of(picture.raw), picture.raw.crop_bottom)).encode())
     return digest.hexdigest()
 
 

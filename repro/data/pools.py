@@ -63,7 +63,7 @@ def draw_dataset(
     if rule == "per_class":
         groups = {domain: {domain: classes} for domain, classes in unique.items()}
     else:
-        groups = {name: unique}
+        groups = {provenance["source"]: unique}  # not the dataset's name: what is drawn should not depend on it
     classes: list[ClassInfo] = []
     pictures: list[Picture] = []
     for group, pool in groups.items():

@@ -293,3 +293,11 @@ def test_omniglot_alphabets_pack_as_domains_of_one_class_each(tmp_path: Path):
         "seen_test": 60,
     }
     assert set(np.unique(dataset.images_NHWC[0, ..., 0] == dataset.images_NHWC[0, ..., 1])) == {True}
+
+
+def test_a_file_that_vanished_since_it_was_listed_is_named(tree: Path, tmp_path: Path):
+    collection = folder_collection(tree)
+    (tree / "class d" / "5.jpg").unlink()
+    with pytest.raises(BadInput, match=r"class d/5\.jpg: cannot be read \(No such file or directory\)"):
+        pack(collection, tmp_path / "out", size=10)
+    assert not (tmp_path / "out").exists()

@@ -205,3 +205,10 @@ def test_every_source_names_its_options_and_its_paper_scale_defaults():
 def test_options_of_the_wrong_kind_are_named(tmp_path: Path, options: dict, message: str):
     with pytest.raises(BadInput, match=message):
         collect("office_home", "x", 0, {"root": tmp_path, **options})
+
+
+def test_the_name_of_the_dataset_does_not_change_what_is_drawn(tmp_path: Path):
+    raw_trees.folder_tree(tmp_path, "abcdef", 8)
+    options = {"root": tmp_path, "classes": [2, 2, 2], "extra": 2}
+    one, other = (collect("image_folder", name, 0, options) for name in ("one", "other"))
+    assert [(p.raw.source, p.role) for p in one.pictures] == [(p.raw.source, p.role) for p in other.pictures]
