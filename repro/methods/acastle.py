@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from repro.methods.base import BatchSpec, EmbeddedBatch, Method, Pool, Scorer
-from repro.methods.chunks import mean_over_chunks
-from repro.methods.synthesis import Average, SharedRows, Synthesis, draw_tasks, lengths, noise_source
-from repro.methods.synthesis_scorers import ACastleScorer
+from repro.methods.shared.chunks import mean_over_chunks
+from repro.methods.shared.synthesis import Average, SharedRows, Synthesis, draw_tasks, lengths, noise_source
+from repro.methods.shared.synthesis_scorers import ACastleScorer
 
 
 class ACastle(Method):

@@ -11,32 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen, Pool, Scorer
-from repro.methods.synthesis import Average, Synthesis, draw_tasks, lengths, noise_source
-from repro.methods.synthesis_scorers import CastleScorer
-
-
-def swapped_cross_entropy(
-    seen_BS: Tensor, new_TWB: Tensor, tasks_TW: Tensor, classes_C: Tensor, labels_B: Tensor
-) -> Tensor:
-    """Cross-entropy of B queries under T joint classifiers, of which only W logits differ from the seen ones.
-
-    `seen_BS` are the many-shot logits, `new_TWB` the synthesised ones; `tasks_TW` are positions in `classes_C`, the
-    labels of the batch's classes. Classes outside the batch keep their logits in every task, so their part of the
-    log-sum-exp is taken once.
-    """
-    tasks, ways, queries = new_TWB.shape
-    classes, seen_classes = len(classes_C), seen_BS.shape[1]
-    place_S = classes_C.new_full((seen_classes,), -1).index_copy(0, classes_C, torch.arange(classes).to(classes_C))
-    outside_B = seen_BS[:, place_S < 0].logsumexp(dim=1)
-    # The batch's classes, once per task, with the task's own columns overwritten.
-    firsts_T1 = torch.arange(0, tasks * classes, classes).to(tasks_TW).unsqueeze(1)
-    inside = seen_BS.T.index_select(0, classes_C).repeat(tasks, 1)
-    inside_TCB = inside.index_copy(0, (firsts_T1 + tasks_TW).flatten(), new_TWB.flatten(0, 1)).view(tasks, classes, -1)
-    total_TB = torch.logaddexp(inside_TCB.logsumexp(dim=1), outside_B)
-    place_B = place_S[labels_B]
-    inside_target_TB = inside_TCB.gather(1, place_B.clamp(min=0).expand(tasks, 1, queries)).squeeze(1)
-    outside_target_B = seen_BS.gather(1, labels_B.unsqueeze(1)).squeeze(1)
-    return (total_TB - torch.where(place_B < 0, outside_target_B, inside_target_TB)).mean()
+from repro.methods.shared.swapping import swapped_cross_entropy
+from repro.methods.shared.synthesis import Average, Synthesis, draw_tasks, lengths, noise_source
+from repro.methods.shared.synthesis_scorers import CastleScorer
 
 
 class Castle(FixedSeen):

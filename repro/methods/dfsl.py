@@ -14,7 +14,7 @@ from torch.nn.functional import normalize
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen, Pretraining
 from repro.methods.shared.distances import frozen, seen_weight
 from repro.methods.shared.fake_tail import fake_tail_loss, hidden_classes, joint_queries
-from repro.methods.synthesis import drop, noise_source
+from repro.methods.shared.synthesis import drop, noise_source
 
 
 class DFSL(FixedSeen):

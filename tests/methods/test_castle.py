@@ -9,10 +9,11 @@ from repro.data.seeding import generator
 from repro.errors import BadInput
 from repro.methods.acastle import ACastle
 from repro.methods.base import GatheredScorer, Pool, TaskBatch
-from repro.methods.castle import Castle, swapped_cross_entropy
+from repro.methods.castle import Castle
 from repro.methods.castle_minus import CastleMinus
-from repro.methods.chunks import mean_over_chunks
-from repro.methods.synthesis import draw_tasks
+from repro.methods.shared.chunks import mean_over_chunks
+from repro.methods.shared.swapping import swapped_cross_entropy
+from repro.methods.shared.synthesis import draw_tasks
 from tests.methods.synthetic import ScaledIdentity, World, embed, train
 from tools.benchmarks.heads import example, reference_loss
 
@@ -211,7 +212,7 @@ def test_scorers_equal_the_method(
     method_class: type, options: dict, dtype: torch.dtype, room: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if room == "no room for a table":
-        monkeypatch.setattr("repro.methods.synthesis_scorers.TABLE_BYTES", 0)
+        monkeypatch.setattr("repro.methods.shared.synthesis_scorers.TABLE_BYTES", 0)
     torch.manual_seed(0)
     dim, seen = 64, 20
     method = method_class(nn.Identity(), dim, seen, temperature=0.5, **options).eval().to(dtype)

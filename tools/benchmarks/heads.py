@@ -22,7 +22,7 @@ from repro.data.seeding import generator
 from repro.methods.acastle import ACastle
 from repro.methods.base import EmbeddedBatch
 from repro.methods.castle import Castle
-from repro.methods.synthesis import draw_tasks
+from repro.methods.shared.synthesis import draw_tasks
 from repro.models.neural_dictionary import ReleasedDictionary
 
 DIM, SEEN, CLASSES, QUERIES = 640, 64, 24, 128

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repro.methods.base import FixedSeen, Pool, Scores, TableScorer, TaskBatch, take
-from repro.methods.synthesis import Synthesis, lengths
+from repro.methods.shared.synthesis import Synthesis, lengths
 from repro.models.neural_dictionary import NeuralDictionary
 
 GATHERED_BYTES = 3 << 20  # embeddings gathered at a time: what stays in a core's share of the cache
