@@ -99,9 +99,7 @@ def _images_of(dataset: Dataset, label: int, column: Column, count: int) -> Tens
 def _title(dataset: Dataset) -> str:
     counts = " / ".join(f"{len(dataset.labels_of(split))} {split}" for split in SPLITS)
     height, width, channels = dataset.image_shape
-    return (
-        f"{dataset.header.name}: {counts} classes, {len(dataset.labels_N):,} images of {height}×{width}×{channels}"
-    )
+    return f"{dataset.header.name}: {counts} classes, {len(dataset.labels_N):,} images of {height}×{width}×{channels}"
 
 
 def _write_heading(pen: ImageDraw.ImageDraw, dataset: Dataset, section: Section, top: int, width: int) -> None:

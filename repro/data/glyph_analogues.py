@@ -123,7 +123,7 @@ ANALOGUES = {
             Domain("Eastern", look=Look(light_ink=1.0, background=0.5, hatching=0.35)),
             Domain("mathematics", look=Look(light_ink=0.0, outline=1.0, background=0.5)),
             Domain("syllabics", look=Look(light_ink=1.0, clutter=1.4, noise=1.6)),
-            Domain("symbols", look=Look(light_ink=0.0, contrast=(0.35, 0.6), hatching=0.35)),
+            Domain("symbols", look=Look(light_ink=0.0, contrast=(0.4, 0.7), hatching=0.25)),
         ),
         domain_rule="per_class",
     ),
