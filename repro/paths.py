@@ -5,6 +5,8 @@ from pathlib import Path
 PARAMS = Path("params.yaml")
 RUNS = Path("runs")
 PAPER = Path("paper")
+ALL_RESULTS = Path("results") / "cells"
+EXPERIMENT = "experiment"  # the name under which the experiment at the top of params.yaml runs
 
 
 def dataset(name: str) -> Path:
@@ -23,13 +25,18 @@ def pretrained(name: str) -> Path:
 
 
 def model(cell: str) -> Path:
-    """The trained method of one cell: checkpoint and embeddings."""
-    return Path("models") / "cells" / cell
+    """The trained method of one cell of the paper's grid, or of the experiment that a user varies."""
+    return Path("models") / _place(cell)
 
 
 def results(cell: str) -> Path:
-    """The evaluation of one cell: per-task records and metrics."""
-    return Path("results") / cell
+    """Its evaluation: per-task records and metrics."""
+    return Path("results") / _place(cell)
+
+
+def _place(cell: str) -> Path:
+    """The experiment lies apart from the grid, so that the paper does not depend on it."""
+    return Path(cell) if cell == EXPERIMENT else Path("cells") / cell
 
 
 def checkpoints(name: str) -> Path:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from repro.data.dataset import Dataset
+from repro.data.episodes import draw_exemplars
 from repro.data.seeding import derive_seed
 from repro.errors import BadInput
 from repro.evaluation.embed import Embedded, embed
@@ -15,7 +16,7 @@ from repro.methods.base import Method
 from repro.methods.registry import method_class
 from repro.models import create_backbone
 from repro.models.weights import load_strictly
-from stages._models import Card, build_pretrained, exemplar_rows, read_card
+from stages._models import Card, build_pretrained, read_card
 
 
 def build_method(card: Card, name: str, options: dict[str, Any], seed: int) -> Method:
@@ -64,7 +65,7 @@ def load_method(folder: Path, name: str, options: dict[str, Any], seed: int) -> 
 def remember(method: Method, embedded: Embedded, dataset: Dataset, seed: int) -> None:
     """Hand a method the training images that its inference needs."""
     if method.remembers:
-        rows_SM = exemplar_rows(dataset, seed, method.remembers)
+        rows_SM = draw_exemplars(dataset, method.remembers, seed)
         method.remember(embedded.of(rows_SM))
 
 

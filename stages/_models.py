@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from repro.data.dataset import Dataset
-from repro.data.seeding import derive_seed, generator
+from repro.data.episodes import draw_exemplars
+from repro.data.seeding import derive_seed
 from repro.errors import BadInput
 from repro.evaluation.embed import Embedded, embed, read_embeddings, rows_needed, write_embeddings
 from repro.files import sha256
@@ -51,7 +52,7 @@ def write_model(
     """Write weights, card, and the embeddings of the images that an evaluation needs, each embedded once."""
     save_weights(module, folder / "model.safetensors")
     (folder / "model.json").write_text(json.dumps(asdict(card), indent=1, sort_keys=True) + "\n")
-    rows_N = rows_needed(dataset, exemplar_rows(dataset, seed, EXEMPLARS))
+    rows_N = rows_needed(dataset, draw_exemplars(dataset, EXEMPLARS, seed))
     embeddings_ND = embed(backbone, dataset, rows_N, device)
     model = sha256(folder / "model.safetensors")
     write_embeddings(folder / "embeddings.safetensors", Embedded(rows_N, embeddings_ND, model))
@@ -63,19 +64,6 @@ def read_card(folder: Path) -> Card:
         return Card(**json.loads((folder / "model.json").read_text()))
     except (OSError, ValueError, TypeError) as error:
         raise BadInput(f"{folder}: no readable model.json ({error}); run the stage that trains it again") from error
-
-
-def exemplar_rows(dataset: Dataset, seed: int, number: int) -> Tensor:
-    """`number` training images of every seen class (S×number), the same for every model; fewer where a class has fewer.
-
-    A smaller number gives the beginning of a larger one.
-    """
-    rows_N = dataset.roles["train"]
-    per_class = [rows_N[dataset.labels_N[rows_N] == label] for label in range(dataset.seen_classes)]
-    random = generator(seed, "exemplars", dataset.header.name)
-    shuffled = [rows[torch.randperm(len(rows), generator=random)] for rows in per_class]
-    fewest = min(map(len, shuffled))
-    return torch.stack([rows[: min(number, fewest)] for rows in shuffled])
 
 
 def read_embedded(folder: Path) -> Embedded:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from repro import paths
 from repro.errors import BadInput
+from repro.paths import EXPERIMENT
 
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Number = Annotated[int, Field(ge=0, le=10**9)]
@@ -19,7 +20,6 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Options = dict[str, Any]
 
-EXPERIMENT = "experiment"  # the name under which the top-level experiment runs
 MOST_BYTES = 1 << 20
 
 
@@ -237,10 +237,11 @@ class Params(Strict):
         """What the evaluation stage of a cell is run with."""
         cell = self.measured_cells()[name]
         params, episodes = self.methods[cell.method], self.episodes[cell.dataset]
-        ways = [entry.model_dump() for entry in episodes.test if name != EXPERIMENT or entry.way == self.way]
-        if not ways:
-            stored = ", ".join(str(entry.way) for entry in episodes.test)
-            raise BadInput(f"way is {self.way}, {cell.dataset} has tasks of {stored} ways; add it to episodes")
+        stored = [entry.way for entry in episodes.test]
+        way = self.way if name == EXPERIMENT else stored[0]
+        if way not in stored:
+            message = f"way is {way}, {cell.dataset} has stored tasks of {', '.join(map(str, stored))} ways"
+            raise BadInput(f"{message}; choose one of them, or add tasks to episodes.{cell.dataset}.test")
         return {
             "cell": name,
             "dataset": cell.dataset,
@@ -248,7 +249,8 @@ class Params(Strict):
             "shot": cell.shot,
             "model": self._model_of(name, cell),
             "options": {**params.options, **(cell.options if isinstance(cell, Cell) else {})},
-            "ways": ways,
+            "way": way,
+            "tasks": [entry.model_dump() for entry in episodes.test],
             "seen": bool(episodes.seen),
             "limit": params.limit,
             "selection": episodes.selection,

@@ -23,7 +23,7 @@ from stages._params import Machine, TaskList, named, read_params
 from stages._progress import bar
 
 ex = prepare(Experiment("evaluate"))
-SHOWN = ("hm", "acc", "ausuc", "delta", "cal_hm", "s_su", "u_su")
+SHOWN = ("hm", "acc", "ausuc", "delta", "cal_hm", "s_su", "u_su", "u_u", "syn_s", "proto_s", "many_s")
 
 
 @ex.main
@@ -34,7 +34,8 @@ def main(
     shot: int,
     model: str,
     options: dict[str, Any],
-    ways: list[dict[str, Any]],
+    way: int,
+    tasks: list[dict[str, Any]],
     seen: bool,
     limit: int | None,
     selection: int,
@@ -45,7 +46,7 @@ def main(
 ) -> dict[str, Any]:
     """Load, tune on validation tasks where the method asks for it, measure, and write the per-task records."""
     data, computer = open_dataset(paths.dataset(dataset)), Machine(**machine)
-    folder, lists = Path(model), [TaskList(**entry) for entry in ways]
+    folder, lists = Path(model), [TaskList(**entry) for entry in tasks]
     device, embedded = pick_device(computer.device), read_embedded(folder)
     test = {entry.way: stored_tasks(dataset, f"test/{entry.way}way", shot) for entry in lists}
     val = {entry.way: stored_tasks(dataset, f"val/{entry.way}way", shot) for entry in lists}
@@ -79,7 +80,7 @@ def main(
         "options": chosen,
     }
     facts |= {"model": embedded.model, "biases": evaluation.biases, TASKS: evaluation.tasks}
-    return write_results(paths.results(cell), evaluation, facts, _run)
+    return write_results(paths.results(cell), evaluation, facts, way, _run)
 
 
 def stored_tasks(dataset: str, name: str, shot: int) -> Tasks:
@@ -114,24 +115,23 @@ class Candidates:
         return {**self.options, **grid[place]}, built[place]
 
 
-def write_results(folder: Path, evaluation: Evaluation, facts: dict[str, Any], log: Run) -> dict[str, Any]:
-    """Write records, metrics and curves; give the numbers that a dashboard shows."""
+def write_results(folder: Path, evaluation: Evaluation, facts: dict[str, Any], way: int, log: Run) -> dict[str, Any]:
+    """Write records, metrics and curves; give the numbers of the chosen way, which a dashboard shows."""
     write_records(folder / "tasks.parquet", evaluation.columns, facts)
-    metrics = summarise(Records(evaluation.columns, facts))
+    summary = summarise(Records(evaluation.columns, facts))
+    metrics = {
+        group: {name: values[name] for name in SHOWN if name in values} | {"tasks": values["tasks"]}
+        for group, values in summary.items()
+    }
     write_json(folder / "metrics.json", metrics)
     write_json(folder / "curve.json", evaluation.curves)
-    for group, points in evaluation.curves.items():
-        write_rows(folder / f"seen_unseen_{group}.csv", ["unseen", "seen"], points)
-    joint = {group: values for group, values in metrics.items() if group.startswith("gfsl_")}
-    write_rows(
-        folder / "hm_by_ways.csv",
-        ["ways", "hm", "cal_hm"],
-        [[group[5:-3], values["hm"]["mean"], values["cal_hm"]["mean"]] for group, values in joint.items()],
-    )
+    write_rows(folder / "seen_unseen.csv", ["unseen", "seen"], evaluation.curves[f"gfsl_{way}way"])
+    joint = {int(group[5:-3]): values for group, values in metrics.items() if group.startswith("gfsl_")}
+    by_way = [[ways, values["hm"]["mean"], values["cal_hm"]["mean"]] for ways, values in sorted(joint.items())]
+    write_rows(folder / "ways.csv", ["ways", "hm", "cal_hm"], by_way)
     for name in ("metrics.json", "curve.json"):
         log.add_artifact(str(folder / name), name=name)
-    first = next(iter(joint.values()))
-    shown = {name: first[name]["mean"] for name in SHOWN if name in first}
+    shown = {name: round(joint[way][name]["mean"], 2) for name in SHOWN if name in joint[way]}
     for name, value in shown.items():
         log.log_scalar(name, value)
     return {**shown, "records": sha256(folder / "tasks.parquet")}

@@ -22,7 +22,7 @@ def paper(
 ) -> dict[str, Any]:
     """Render, and say what held, what is missing and where the PDF is."""
     rendered = render_paper(
-        Path("results"),
+        paths.ALL_RESULTS,
         {name: dataset_facts(paths.dataset(name), title=name) for name in datasets},
         Benchmark(name=benchmark, scale=scale, remark=remark, backbones=backbones),
         published_file=paths.PAPER / "published.yaml",

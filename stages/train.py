@@ -7,7 +7,7 @@ import torch
 
 from repro import paths
 from repro.data.dataset import Dataset, open_dataset
-from repro.data.episodes import Tasks, read_tasks
+from repro.data.episodes import Tasks, draw_exemplars, read_tasks
 from repro.evaluation.cell import mean_hm
 from repro.evaluation.embed import Embedded, embed
 from repro.files import sha256
@@ -19,7 +19,7 @@ from repro.training.episodic import meta_train
 from repro.training.loop import Training
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._methods import remember, start_method
-from stages._models import exemplar_rows, write_model
+from stages._models import write_model
 from stages._params import Machine, TrainingParams, named, read_params
 from stages._training import augmentation_from, optimisation_from, train_shown, write_curve
 
@@ -76,7 +76,7 @@ class Validation:
 
     def __call__(self, method: Method) -> float:
         """Mean HM in percent."""
-        exemplars_SM = exemplar_rows(self.data, self.seed, method.remembers)
+        exemplars_SM = draw_exemplars(self.data, method.remembers, self.seed)
         rows = [self.data.roles["val"], self.data.roles["seen_val"], exemplars_SM.flatten()]
         rows_N = torch.cat(rows).unique()
         embedded = Embedded(rows_N, embed(method.backbone, self.data, rows_N, self.device), model="")

@@ -236,9 +236,7 @@ def _tasks(spec: TaskSpec, tensors: dict[str, Tensor]) -> Tasks:
     digest = hashlib.sha256(json.dumps(asdict(spec)).encode())
     for name in ("classes", "support", "query", "seen"):
         digest.update(tensors[name].contiguous().numpy().tobytes())
-    return Tasks(
-        spec, tensors["classes"], tensors["support"], tensors["query"], tensors["seen"], digest.hexdigest()
-    )
+    return Tasks(spec, tensors["classes"], tensors["support"], tensors["query"], tensors["seen"], digest.hexdigest())
 
 
 def _tensors(tasks: Tasks) -> dict[str, Tensor]:
@@ -247,11 +245,12 @@ def _tensors(tasks: Tasks) -> dict[str, Tensor]:
 
 
 def draw_exemplars(dataset: Dataset, number: int, seed: int) -> Tensor:
-    """Rows of `number` distinct training images of every seen class (S × number), the ones that a method remembers."""
+    """Rows of `number` distinct training images of every seen class (S × number), the ones that a method remembers.
+
+    Fewer where a class has fewer, then of every class; a smaller number gives the beginning of a larger one.
+    """
     images = _images_by_class(dataset, "seen", "train")
     fewest = int(images.counts_G.min())
-    if fewest < number:
-        name = dataset.header.classes[int(images.counts_G.argmin())].name
-        message = f"{dataset.header.name}: class {name} has {fewest} training images, {number} are to be remembered"
-        raise BadInput(f"{message}; remember fewer or add images")
-    return images.draw(torch.arange(dataset.seen_classes), number, generator(seed, "exemplars")).long()
+    random = generator(seed, "exemplars")
+    drawn = images.draw(torch.arange(dataset.seen_classes), fewest, random).long()
+    return drawn[:, : min(number, fewest)]

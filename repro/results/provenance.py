@@ -64,7 +64,7 @@ NOT_RECORDED = WritingRun()
 def origin(results: Path, cell: str, dvc_hashes: Mapping[str, str], runs: Mapping[str, WritingRun]) -> Origin:
     """Trace one evaluated cell; `dvc_hashes` are by output path, `runs` by the content hash of what they wrote."""
     record = results / cell / "tasks.parquet"
-    path, digest = f"{results.name}/{cell}", sha256(record)
+    path, digest = (results / cell).as_posix(), sha256(record)
     run = runs.get(digest, NOT_RECORDED)
     return Origin(
         cell,
