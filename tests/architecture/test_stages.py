@@ -27,6 +27,7 @@ DECIDE_NOTHING = ("_experiment", "_params", "_progress", "_tracking", "__init__"
 # A package whose files are one unit: an edit in one of them re-runs whatever uses the package.
 UNITS = (
     "repro/models",
+    "repro/methods",
     "repro/methods/shared",
     "repro/report",
     "repro/results",
