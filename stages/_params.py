@@ -70,11 +70,15 @@ class DatasetParams(Strict):
 
 
 class TaskList(Strict):
-    """So many test tasks of so many ways; `few_shot` measures them among their own classes too."""
+    """So many test tasks of so many ways.
+
+    `few_shot` measures them among their own classes too, `detailed` adds MAP and confidences, which cost most.
+    """
 
     way: Count
     tasks: Count
     few_shot: bool = False
+    detailed: bool = False
 
 
 class EpisodeParams(Strict):

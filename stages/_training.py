@@ -52,7 +52,7 @@ def write_curve(file: Path, training: Training, measure: str) -> None:
     history = training.history
     values = zip(history["loss"], history["lr"], history["validation"], strict=True)
     with whole_file(file) as partial, partial.open("w", newline="") as stream:
-        rows = csv.writer(stream)
+        rows = csv.writer(stream, lineterminator="\n")
         rows.writerow(["step", "loss", "lr", measure])
         for step, (loss, lr, value) in enumerate(values, 1):
             rows.writerow([step, f"{loss:.6g}", f"{lr:.6g}", "" if math.isnan(value) else f"{value:.4f}"])

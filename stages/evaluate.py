@@ -65,6 +65,7 @@ def main(
             test,
             val,
             few_shot_ways=tuple(entry.way for entry in lists if entry.few_shot),
+            detailed_ways=tuple(entry.way for entry in lists if entry.detailed),
             seen=seen_tasks,
             limit=limit,
             memory_mb=computer.memory_mb,
@@ -140,7 +141,7 @@ def write_results(folder: Path, evaluation: Evaluation, facts: dict[str, Any], w
 def write_rows(file: Path, names: list[str], rows: list[list[Any]]) -> None:
     """Write a small table as `dvc plots` reads it."""
     with whole_file(file) as partial, partial.open("w", newline="") as stream:
-        csv.writer(stream).writerows([names, *rows])
+        csv.writer(stream, lineterminator="\n").writerows([names, *rows])
 
 
 if __name__ == "__main__":

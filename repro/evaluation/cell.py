@@ -69,16 +69,16 @@ def evaluate_cell(
     calibration: Mapping[int, Tasks],
     *,
     few_shot_ways: tuple[int, ...] = (5,),
+    detailed_ways: tuple[int, ...] = (5,),
     seen: Tasks | None = None,
     limit: int | None = None,
-    detailed: bool = True,
     memory_mb: int = 256,
     device: torch.device = CPU,
     progress: Progress = no_progress,
 ) -> Evaluation:
     """Measure a method on test tasks (by way), calibrated on the validation tasks of the same key.
 
-    `few_shot_ways` are the ways measured as FSL too; `seen` adds the comparison of classifiers on the seen classes.
+    `few_shot_ways` are the ways measured as FSL too, `detailed_ways` those with MAP and confidences; `seen` adds the comparison of classifiers on the seen classes.
     `limit` takes the first tasks of each list only, for methods that fine-tune per task; the records say so.
     """
     method = method.to(device).eval()
@@ -88,7 +88,7 @@ def evaluate_cell(
     for way, tasks in test.items():
         bias = best_bias(outcomes(val_scorer, BoundTasks(calibration[way], val_pool, limit), progress))
         bound = BoundTasks(tasks, test_pool, limit)
-        measured = generalised(scorer, bound, bias, detailed=detailed, memory_mb=memory_mb, progress=progress)
+        measured = generalised(scorer, bound, bias, detailed=way in detailed_ways, memory_mb=memory_mb, progress=progress)
         evaluation.add("gfsl", bound, measured)
         evaluation.biases[f"gfsl_{way}way"] = bias
         if way in few_shot_ways:
