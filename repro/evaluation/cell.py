@@ -88,7 +88,9 @@ def evaluate_cell(
     for way, tasks in test.items():
         bias = best_bias(outcomes(val_scorer, BoundTasks(calibration[way], val_pool, limit), progress))
         bound = BoundTasks(tasks, test_pool, limit)
-        measured = generalised(scorer, bound, bias, detailed=way in detailed_ways, memory_mb=memory_mb, progress=progress)
+        measured = generalised(
+            scorer, bound, bias, detailed=way in detailed_ways, memory_mb=memory_mb, progress=progress
+        )
         evaluation.add("gfsl", bound, measured)
         evaluation.biases[f"gfsl_{way}way"] = bias
         if way in few_shot_ways:

@@ -30,6 +30,7 @@ class ACastle(Method):
         ratio: float = 2.0,
         heads: int = 1,
         score_scale: float | None = None,
+        bases_std: float | None = None,
         dropout: float = 0.5,
         average: Average = "pre",
         temperature: float = 1.0,
@@ -58,6 +59,7 @@ class ACastle(Method):
             ratio=ratio,
             heads=heads,
             score_scale=score_scale,
+            bases_std=bases_std,
             dropout=dropout,
             average=average,
         )

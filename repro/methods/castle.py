@@ -29,6 +29,7 @@ class Castle(FixedSeen):
         ratio: float = 2.0,
         heads: int = 1,
         score_scale: float | None = None,
+        bases_std: float | None = None,
         dropout: float = 0.5,
         average: Average = "pre",
         temperature: float = 1.0,
@@ -51,6 +52,7 @@ class Castle(FixedSeen):
             ratio=ratio,
             heads=heads,
             score_scale=score_scale,
+            bases_std=bases_std,
             dropout=dropout,
             average=average,
         )

@@ -23,10 +23,11 @@ class NeuralDictionary(nn.Module, ABC):
     heads: int = 1
     attention_dropout: float = 0.0
 
-    def __init__(self, dim: int, bases: int) -> None:
+    def __init__(self, dim: int, bases: int, bases_std: float | None) -> None:
         super().__init__()
         # The fan-in that He initialisation sees in a 1×M×D tensor is M·D: bases start small, attention even.
-        self.bases_MD = nn.Parameter(torch.randn(bases, dim) * math.sqrt(2 / (bases * dim)))
+        std = math.sqrt(2 / (bases * dim)) if bases_std is None else bases_std
+        self.bases_MD = nn.Parameter(torch.randn(bases, dim) * std)
 
     @abstractmethod
     def queries(self, rows_RD: Tensor) -> Tensor:
@@ -56,10 +57,17 @@ class PaperDictionary(NeuralDictionary):
     training starts, not what can be learned.
     """
 
-    def __init__(self, dim: int, bases: int, heads: int = 1, score_scale: float | None = None) -> None:
+    def __init__(
+        self,
+        dim: int,
+        bases: int,
+        heads: int = 1,
+        score_scale: float | None = None,
+        bases_std: float | None = None,
+    ) -> None:
         if heads != 1:
             raise BadInput(f'the paper\'s dictionary has one head, {heads} were asked for: use dictionary: "released"')
-        super().__init__(dim, bases)
+        super().__init__(dim, bases, bases_std)
         self.score_scale = score_scale or math.sqrt(dim)
         self.key = nn.Linear(dim, dim, bias=False)  # U
         self.value = nn.Linear(dim, dim, bias=False)  # V
@@ -83,10 +91,17 @@ class ReleasedDictionary(NeuralDictionary):
 
     attention_dropout = 0.1
 
-    def __init__(self, dim: int, bases: int, heads: int = 1, score_scale: float | None = None) -> None:
+    def __init__(
+        self,
+        dim: int,
+        bases: int,
+        heads: int = 1,
+        score_scale: float | None = None,
+        bases_std: float | None = None,
+    ) -> None:
         if heads < 1 or dim % heads:
             raise BadInput(f"{heads} heads do not divide {dim} features: choose a divisor")
-        super().__init__(dim, bases)
+        super().__init__(dim, bases, bases_std)
         self.heads = heads
         per_head = dim // heads
         self.score_scale = score_scale or math.sqrt(per_head)
@@ -118,8 +133,10 @@ FORMS: dict[str, type[PaperDictionary] | type[ReleasedDictionary]] = {
 }
 
 
-def create_dictionary(form: str, dim: int, bases: int, heads: int, score_scale: float | None) -> NeuralDictionary:
-    """Build a dictionary of the named form with `bases` shared bases."""
+def create_dictionary(
+    form: str, dim: int, bases: int, heads: int, score_scale: float | None, bases_std: float | None
+) -> NeuralDictionary:
+    """Build a dictionary of the named form with `bases` shared bases, drawn with `bases_std` (None: very small)."""
     if form not in FORMS:
         raise BadInput(f"unknown dictionary {form!r}; expected one of {', '.join(FORMS)}")
-    return FORMS[form](dim, bases, heads, score_scale)
+    return FORMS[form](dim, bases, heads, score_scale, bases_std)

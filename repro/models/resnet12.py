@@ -82,9 +82,7 @@ class ResNet12(PooledBackbone):
         super().__init__(widths[-1], num_classes)
         inputs = (in_chans, *widths[:-1])
         sizes = (1, 1, drop_block_size, drop_block_size)
-        blocks = [
-            Block(i, o, drop_rate, size, drop_warm_up) for i, o, size in zip(inputs, widths, sizes, strict=True)
-        ]
+        blocks = [Block(i, o, drop_rate, size, drop_warm_up) for i, o, size in zip(inputs, widths, sizes, strict=True)]
         # One block per layer; the Sequential keeps the names of the released checkpoints (layer1.0.conv1 …).
         self.layer1, self.layer2, self.layer3, self.layer4 = (nn.Sequential(block) for block in blocks)
         initialise(self, "leaky_relu")

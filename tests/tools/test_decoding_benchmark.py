@@ -1,4 +1,4 @@
-"""The decoding benchmark runs on any folder of JPEGs and times both decoders; judging the ratio is left to it."""
+"""The decoding benchmark runs on any folder of JPEGs; judging the ratio is left to who reads it."""
 
 from pathlib import Path
 
@@ -6,10 +6,8 @@ from tests.data.raw_trees import folder_tree
 from tools.benchmarks.decoding import bench_decoding
 
 
-def test_both_decoders_are_timed_against_a_whole_pack(tmp_path: Path):
+def test_a_whole_pack_is_timed_against_the_bare_loop(tmp_path: Path) -> None:
     folder_tree(tmp_path, "abc", 8)
     measured = bench_decoding(1, folder=tmp_path)
-    assert set(measured) == {"decode_bare", "decode_bare_reduced"}
-    for times in measured.values():
-        assert times["ours_s"] > 0
-        assert times["ratio"] == times["reference_s"] / times["ours_s"]
+    assert measured["ours_s"] > 0
+    assert measured["ratio"] == measured["reference_s"] / measured["ours_s"]

@@ -146,9 +146,7 @@ def test_once_starts_checks_and_leaves_nothing_running(tmp_path, installed):
 def test_whatever_ends_it_its_children_end_too(tmp_path, installed, number):
     port = services.free_port()
     started = command(installed, tmp_path, port)
-    with subprocess.Popen(
-        started, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(started, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         said = process.stdout.readline()
         assert f"http://127.0.0.1:{port}/" in said
         assert listening(port) == {"127.0.0.1"}

@@ -2,17 +2,13 @@
 
 Ours is `repro.data.packing.pack` as a stage calls it: reading, hashing, decoding, resizing, writing, journal, manifest
 and the final sync. The reference is a warm pool of one process per core that opens, decodes and resizes with Pillow and
-throws the result away; `decode_bare_reduced` lets it decode at the same reduced scale as ours, which is the harder
-opponent. The files are like ILSVRC's: 500×375, about 100 kB. A ratio of 0.8 means 80 % of the bare loop's throughput.
+throws the result away, at the same reduced scale as ours. The files are like ILSVRC's: 500×375, about 100 kB. A
+ratio of 0.8 means 80 % of the bare loop's throughput.
 """
 
 import multiprocessing
-import statistics
 import tempfile
-import time
-from collections.abc import Callable
 from functools import partial
-from multiprocessing.pool import Pool
 from pathlib import Path
 
 import numpy as np
@@ -23,30 +19,33 @@ from repro.data.images import available_cores
 CLASSES, PER_CLASS, SIZE = 6, 160, 84
 
 
-def bench_decoding(repeats: int, only: str | None = None, folder: Path | None = None) -> dict[str, dict[str, float]]:
-    """Medians over interleaved repeats, in seconds for all images: ours_s, reference_s and ratio by name.
+def bench_decoding(repeats: int, folder: Path | None = None) -> dict[str, float]:
+    """Medians over interleaved repeats, in seconds for all images: ours_s, reference_s and ratio.
 
     `folder` holds class folders of JPEGs (at least 3, with 3 images or more); without one, synthetic files are made.
     """
-    decoders = {"decode_bare": decode_whole, "decode_bare_reduced": decode_reduced}
-    cores = available_cores()
-    with tempfile.TemporaryDirectory() as scratch, multiprocessing.get_context("forkserver").Pool(cores) as pool:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        multiprocessing.get_context("forkserver").Pool(available_cores()) as pool,
+    ):
         root = folder or write_jpegs(Path(scratch) / "raw")
-        return {
-            name: _interleaved(root, Path(scratch), pool, decoder, repeats)
-            for name, decoder in decoders.items()
-            if only in (None, name)
-        }
+        # Imported here, so that the reference's processes need not import torch.
+        from repro.data.packing import pack
+        from repro.data.sources import collect
+        from tools.benchmarks.timing import interleaved
+
+        files = sorted(str(file) for file in root.glob("*/*.[jJ]*"))
+        options = {"root": root, "classes": [len(list(root.iterdir())) - 2, 1, 1], "extra": 2}
+        collection = collect("image_folder", "bench", 0, options)
+        return interleaved(
+            partial(pack, collection, Path(scratch) / "packed", size=SIZE),
+            partial(pool.map, decode, files, chunksize=32),
+            repeats,
+        )
 
 
-def decode_whole(file: str) -> int:
-    """Open, decode and resize one file, as a loader without further thought does."""
-    with Image.open(file) as image:
-        return np.asarray(image.convert("RGB").resize((SIZE, SIZE), Image.Resampling.BILINEAR)).nbytes
-
-
-def decode_reduced(file: str) -> int:
-    """The same with JPEG's own reduced scales, as ours does."""
+def decode(file: str) -> int:
+    """Open, decode at JPEG's own reduced scale, as ours does, and resize one file."""
     with Image.open(file) as image:
         image.draft("RGB", (2 * SIZE, 2 * SIZE))
         return np.asarray(image.convert("RGB").resize((SIZE, SIZE), Image.Resampling.BILINEAR)).nbytes
@@ -62,28 +61,3 @@ def write_jpegs(root: Path) -> Path:
         noise = random.integers(-20, 20, (375, 500, 3), dtype=np.int16)
         Image.fromarray((np.asarray(coarse) + noise).clip(0, 255).astype(np.uint8)).save(file, quality=92)
     return root
-
-
-def _interleaved(
-    root: Path, scratch: Path, pool: Pool, decoder: Callable[[str], int], repeats: int
-) -> dict[str, float]:
-    # Imported here, so that the reference's processes need not import torch.
-    from repro.data.packing import pack
-    from repro.data.sources import collect
-
-    files = sorted(str(file) for file in root.glob("*/*.[jJ]*"))
-    classes = len(list(root.iterdir()))
-    collection = collect("image_folder", "bench", 0, {"root": root, "classes": [classes - 2, 1, 1], "extra": 2})
-    ours, reference = [], []
-    pool.map(decoder, files, chunksize=8)
-    for _ in range(repeats):
-        ours.append(_seconds(partial(pack, collection, scratch / "packed", size=SIZE)))
-        reference.append(_seconds(partial(pool.map, decoder, files, chunksize=32)))
-    ours_s, reference_s = statistics.median(ours), statistics.median(reference)
-    return {"ours_s": ours_s, "reference_s": reference_s, "ratio": reference_s / ours_s}
-
-
-def _seconds(run: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    run()
-    return time.perf_counter() - started

@@ -10,10 +10,7 @@ Setting: D = 640, 64 seen classes with 200 new images each, 20 unseen classes wi
 class, two threads. Ours includes binding the method to the pool.
 """
 
-import statistics
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -26,6 +23,7 @@ from repro.evaluation.protocol import BoundTasks, Measured, TaskPool, generalise
 from repro.methods.acastle import ACastle
 from repro.methods.base import Method
 from repro.methods.castle import Castle
+from tools.benchmarks.timing import interleaved, threads
 
 TASKS = 10_000
 REFERENCE_TASKS, REFERENCE_TASKS_MAP = 40, 4
@@ -39,30 +37,33 @@ CASES: dict[str, tuple[type[Castle] | type[ACastle], int, bool]] = {
 }
 
 
-def bench_evaluation(repeats: int, only: str | None = None) -> dict[str, dict[str, float]]:
-    """Medians over interleaved repeats, in seconds for 10,000 tasks: ours_s, reference_s and ratio by name.
+def bench_evaluation(name: str, repeats: int) -> dict[str, float]:
+    """Medians over interleaved repeats, in seconds for 10,000 tasks: ours_s, reference_s and ratio.
 
-    `only` measures one name. `peak_fraction` compares CASTLE at 20 ways with the time that its multiplications alone
+    `peak_fraction` compares CASTLE at 20 ways with the time that its multiplications alone
     would take at the speed of one large matrix product; its ratio is the fraction of that speed.
     """
-    names = [*CASES, "sampling_20way", "peak_fraction"]
-    with _threads(THREADS):
-        return {name: _bench(name, repeats) for name in names if only in (None, name)}
+    with threads(THREADS):
+        return _bench(name, repeats)
 
 
 def _bench(name: str, repeats: int) -> dict[str, float]:
     if name == "sampling_20way":
         dataset, spec = example_dataset(), TaskSpec("test", 20, 1, TASKS)
         few = REFERENCE_TASKS
-        return _interleaved(
-            lambda: draw_tasks(dataset, spec, 0), lambda: reference_sampling(dataset, spec, few), TASKS / few, repeats
+        return interleaved(
+            lambda: draw_tasks(dataset, spec, 0),
+            lambda: reference_sampling(dataset, spec, few),
+            repeats,
+            scale=TASKS / few,
         )
     if name == "peak_fraction":
         ours, _ = _case(Castle, 20, False)
-        return _interleaved(ours, lambda: torch.mm(*_SQUARE), _products(20) / (2 * len(_SQUARE[0]) ** 3), repeats)
+        scale = _products(20) / (2 * len(_SQUARE[0]) ** 3)
+        return interleaved(ours, lambda: torch.mm(*_SQUARE), repeats, scale=scale)
     ours, reference = _case(*CASES[name])
     few = REFERENCE_TASKS_MAP if CASES[name][2] else REFERENCE_TASKS
-    return _interleaved(ours, reference, TASKS / few, repeats)
+    return interleaved(ours, reference, repeats, scale=TASKS / few)
 
 
 _SQUARE = (torch.ones(2048, 2048), torch.ones(2048, 2048))
@@ -212,32 +213,3 @@ def reference_sampling(dataset: Dataset, spec: TaskSpec, tasks: int) -> list[tup
         picked = torch.stack([of[torch.randperm(len(of))[: spec.shot + spec.query]] for of in rows])
         drawn.append((classes, picked, seen[torch.randperm(len(seen))[: spec.seen_queries]]))
     return drawn
-
-
-def _interleaved(
-    ours: Callable[[], object], reference: Callable[[], object], scale: float, repeats: int
-) -> dict[str, float]:
-    """Medians of both sides, timed in turns; the reference's time is multiplied by `scale`."""
-    reference()  # warms up; ours is long enough to warm itself
-    pairs = [(_seconds(ours), scale * _seconds(reference)) for _ in range(repeats)]
-    return {
-        "ours_s": statistics.median(ours_s for ours_s, _ in pairs),
-        "reference_s": statistics.median(reference_s for _, reference_s in pairs),
-        "ratio": statistics.median(reference_s / ours_s for ours_s, reference_s in pairs),
-    }
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-@contextmanager
-def _threads(number: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -9,10 +9,8 @@ Dimensions as in `repro.methods.base`; J = T·S columns of all tasks' joint clas
 """
 
 import os
-import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -24,6 +22,7 @@ from repro.methods.base import EmbeddedBatch
 from repro.methods.castle import Castle
 from repro.methods.shared.synthesis import draw_tasks
 from repro.models.neural_dictionary import ReleasedDictionary
+from tools.benchmarks.timing import interleaved, threads
 
 DIM, SEEN, CLASSES, QUERIES = 640, 64, 24, 128
 CASES: dict[str, tuple[type[Castle] | type[ACastle], int]] = {
@@ -112,16 +111,13 @@ def example(
     )
 
 
-def bench_heads(repeats: int) -> dict[str, dict[str, float]]:
-    """Medians over interleaved repeats, in CPU seconds and megabytes, of a forward and backward pass of each head.
+def bench_heads(name: str, repeats: int) -> dict[str, float]:
+    """Medians over interleaved repeats, in CPU seconds and megabytes, of a forward and backward pass of one head.
 
-    Keys per case: ours_s, reference_s, ratio (reference over ours), ours_peak_mb, reference_peak_mb.
+    Keys: ours_s, reference_s, ratio (reference over ours), ours_peak_mb, reference_peak_mb. CPU time: with one thread
+    it is the wall time of an idle machine, and a busy one does not disturb it.
     """
-    return {name: _bench_case(method_class, tasks, repeats) for name, (method_class, tasks) in CASES.items()}
-
-
-def _bench_case(method_class: type[Castle] | type[ACastle], tasks: int, repeats: int) -> dict[str, float]:
-    method, batch = example(method_class, tasks)
+    method, batch = example(*CASES[name])
 
     def ours() -> None:
         method.loss(batch, generator(0, "tasks")).backward()
@@ -129,33 +125,9 @@ def _bench_case(method_class: type[Castle] | type[ACastle], tasks: int, repeats:
     def reference() -> None:
         reference_loss(method, batch, generator(0, "tasks")).backward()
 
-    with _one_thread():
-        ours_mb, reference_mb = _peak_mb(ours), _peak_mb(reference)  # also the warm-up
-        pairs = [(_seconds(ours), _seconds(reference)) for _ in range(repeats)]
-    return {
-        "ours_s": statistics.median(ours_s for ours_s, _ in pairs),
-        "reference_s": statistics.median(reference_s for _, reference_s in pairs),
-        "ratio": statistics.median(reference_s / ours_s for ours_s, reference_s in pairs),
-        "ours_peak_mb": ours_mb,
-        "reference_peak_mb": reference_mb,
-    }
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _seconds(work: Callable[[], None]) -> float:
-    """CPU time: with one thread it is the wall time of an idle machine, and a busy one does not disturb it."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
+    with threads(1):
+        figures = interleaved(ours, reference, repeats, clock=time.process_time)
+        return figures | {"ours_peak_mb": _peak_mb(ours), "reference_peak_mb": _peak_mb(reference)}
 
 
 def _peak_mb(work: Callable[[], None]) -> float:

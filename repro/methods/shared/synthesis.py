@@ -60,6 +60,7 @@ class Synthesis(nn.Module):
         ratio: float,
         heads: int,
         score_scale: float | None,
+        bases_std: float | None,
         dropout: float,
         average: Average,
     ) -> None:
@@ -69,7 +70,8 @@ class Synthesis(nn.Module):
         if ratio < 0 or not 0 <= dropout < 1:
             raise BadInput(f"ratio {ratio} and dropout {dropout} given; expected ratio ≥ 0 and 0 ≤ dropout < 1")
         bases = round(ratio * seen_classes)
-        self.dictionary = create_dictionary(dictionary, dim, bases, heads, score_scale) if bases else None
+        built = create_dictionary(dictionary, dim, bases, heads, score_scale, bases_std) if bases else None
+        self.dictionary = built
         self.dropout = dropout
         self.average = average
 

@@ -34,10 +34,7 @@ def in_pieces(pool: Pool, queries_TQ: Tensor) -> Iterator[slice]:
 def products(pool: Pool, queries_TQ: Tensor, columns_TZD: Tensor) -> Tensor:
     """Every query's embedding times its task's columns (T×Z×Q)."""
     return torch.cat(
-        [
-            columns_TZD[piece] @ take(pool.embeddings_ND, queries_TQ[piece]).mT
-            for piece in in_pieces(pool, queries_TQ)
-        ]
+        [columns_TZD[piece] @ take(pool.embeddings_ND, queries_TQ[piece]).mT for piece in in_pieces(pool, queries_TQ)]
     )
 
 

@@ -1,0 +1,159 @@
+"""The real pipeline on a small grid: what runs, what does not run again, and that equal runs give equal bytes."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.pipeline.small_params import small_params
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.timeout(1200)
+
+
+def call(folder: Path, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment |= {"OMP_NUM_THREADS": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    environment |= {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a"}
+    environment |= {"GIT_COMMITTER_EMAIL": "a@b"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if check:
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done
+
+
+def executed(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The stages that DVC ran."""
+    lines = done.stdout.splitlines()
+    return [line.split("'")[1] for line in lines if line.startswith("Running stage '")]
+
+
+def make_workspace(folder: Path) -> Path:
+    """A clone with small parameters, committed."""
+    tracked = call(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard").stdout.splitlines()
+    for name in tracked:
+        if name.split("/")[0] in ("repro", "stages", "paper", ".dvc", ".dvcignore", ".gitignore", "dvc.yaml"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    shutil.copy(ROOT / "requirements.lock", folder / "requirements.lock")
+    (folder / "params.yaml").write_text(yaml.safe_dump(small_params(ROOT / "params.yaml"), sort_keys=False))
+    call(folder, "git", "init", "--quiet")
+    call(folder, "git", "add", "--all")
+    call(folder, "git", "commit", "--quiet", "--message", "small")
+    return folder
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Content of everything the pipeline wrote."""
+    files = [file for top in ("data", "episodes", "models", "results") for file in sorted((folder / top).rglob("*"))]
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[str]]]:
+    """The small grid, reproduced once, and the stages that ran."""
+    folder = make_workspace(tmp_path_factory.mktemp("pipeline"))
+    ran = executed(call(folder, "dvc", "repro"))
+    call(folder, "git", "add", "--all")
+    call(folder, "git", "commit", "--quiet", "--message", "reproduced")
+    yield folder, ran
+
+
+def test_everything_runs_once_and_leaves_what_it_promises(workspace: tuple[Path, list[str]]) -> None:
+    folder, ran = workspace
+    assert len(ran) == len(set(ran)) == 4 + 4 + 3 + 3 + 3 + 1 + 1 + 2 + 1
+    for dataset in ("mini", "tiered", "heterogeneous", "office"):
+        assert (folder / "data" / dataset / "contact_sheet.png").is_file()
+    for name in ("tables.tex", "figures.tex", "claims.json", "report.html", "provenance.json"):
+        assert (folder / "paper" / name).stat().st_size > 500, name
+    runs = [run for run in (folder / "runs").iterdir() if not run.name.startswith("_")]
+    assert len(runs) == len(ran)
+
+
+def test_a_second_repro_runs_nothing(workspace: tuple[Path, list[str]]) -> None:
+    folder, _ = workspace
+    assert executed(call(folder, "dvc", "repro")) == []
+
+
+def test_an_edited_method_re_runs_its_own_cells_and_the_paper(workspace: tuple[Path, list[str]]) -> None:
+    folder, _ = workspace
+    file = folder / "repro" / "methods" / "protonet.py"
+    before = file.read_text()
+    file.write_text(before + "\n# edited\n")
+    try:
+        stale = set(yaml.safe_load(call(folder, "dvc", "status", "--json").stdout))
+    finally:
+        file.write_text(before)
+    # The results turn out the same, so the paper itself does not run again.
+    assert stale == {
+        "train@mini-protonet-1shot",
+        "evaluate@mini-protonet-1shot",
+        "train_experiment",
+        "evaluate_experiment",
+    }
+
+
+def test_one_parameter_of_the_experiment_re_runs_the_experiment_only(workspace: tuple[Path, list[str]]) -> None:
+    folder, _ = workspace
+    done = call(folder, "dvc", "exp", "run", "--set-param", "shot=5", "--name", "five")
+    assert executed(done) == ["train_experiment", "evaluate_experiment"]
+    shown = call(folder, "dvc", "exp", "show", "--csv").stdout
+    assert "five" in shown and "gfsl_5way.hm.mean" in shown
+    difference = call(folder, "dvc", "metrics", "diff", "--json").stdout
+    assert "gfsl_5way" in difference
+    call(folder, "git", "checkout", "--quiet", "--", ".")
+    call(folder, "dvc", "checkout", "--quiet")
+
+
+def test_a_queued_experiment_runs_and_is_recorded_in_the_main_runs_folder(workspace: tuple[Path, list[str]]) -> None:
+    folder, _ = workspace
+    before = len(list((folder / "runs").iterdir()))
+    call(folder, "dvc", "exp", "run", "--queue", "--set-param", "method=protonet", "--name", "queued")
+    call(folder, "dvc", "exp", "run", "--run-all")
+    assert "queued" in call(folder, "dvc", "exp", "show", "--csv").stdout
+    assert len(list((folder / "runs").iterdir())) == before + 2
+
+
+def test_equal_parameters_and_seed_give_equal_bytes(
+    workspace: tuple[Path, list[str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    first, _ = workspace
+    second = make_workspace(tmp_path_factory.mktemp("again"))
+    call(second, "dvc", "repro", "evaluate@mini-castle-1shot", "evaluate_adapted")
+    ours, theirs = digests(first), digests(second)
+    assert len(theirs) > 20
+    assert {name: digest for name, digest in ours.items() if name in theirs} == theirs
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"sed": 1}, "unknown key sed"),
+        ({"shot": "five"}, "shot is 'five', expected"),
+        ({"shot": -1}, "shot is -1, expected"),
+        ({"method": "nothing"}, "method is 'nothing', expected one of castle"),
+        ({"dataset": "nothing"}, "dataset is 'nothing', expected one of mini"),
+        ({"way": 7}, "way is 7, mini has stored tasks of 5 ways"),
+        ({"seed": None}, "seed is None, expected"),
+    ],
+)
+def test_wrong_parameters_are_answered_in_one_sentence(
+    change: dict[str, object], expected: str, tmp_path: Path
+) -> None:
+    params = small_params(ROOT / "params.yaml") | change
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    for name in ("repro", "stages", "requirements.lock"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    done = call(tmp_path, sys.executable, "-m", "stages", "evaluate", "experiment", check=False)
+    assert done.returncode == 2
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

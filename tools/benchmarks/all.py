@@ -1,0 +1,38 @@
+"""Every benchmark by name, and the table that shows them."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from rich.console import Console
+from rich.table import Table
+
+from tools.benchmarks.decoding import bench_decoding
+from tools.benchmarks.evaluation import CASES as EVALUATION_CASES
+from tools.benchmarks.evaluation import bench_evaluation
+from tools.benchmarks.heads import CASES as HEAD_CASES
+from tools.benchmarks.heads import bench_heads
+
+BENCHMARKS: dict[str, Callable[[int], dict[str, float]]] = {
+    **{name: partial(bench_evaluation, name) for name in (*EVALUATION_CASES, "sampling_20way", "peak_fraction")},
+    **{name: partial(bench_heads, name) for name in HEAD_CASES},
+    "decode": bench_decoding,
+}
+
+
+def measure(names: Iterable[str], repeats: int) -> dict[str, dict[str, float]]:
+    """Run these benchmarks one after the other, a line on standard error for each."""
+    console = Console(stderr=True)
+    figures = {}
+    for name in names:
+        with console.status(f"measuring {name}"):
+            figures[name] = BENCHMARKS[name](repeats)
+    return figures
+
+
+def show(figures: dict[str, dict[str, float]]) -> None:
+    """Print the table."""
+    table = Table("benchmark", "ours", "reference", "ratio", "peak memory, of the reference's")
+    for name, one in figures.items():
+        memory = f"{one['ours_peak_mb'] / one['reference_peak_mb']:.0%}" if "ours_peak_mb" in one else ""
+        table.add_row(name, f"{one['ours_s']:.3g} s", f"{one['reference_s']:.4g} s", f"{one['ratio']:.3g}", memory)
+    Console(width=100).print(table)
