@@ -49,7 +49,6 @@ class Machine(Strict):
     device: str
     memory_mb: Count
     workers: Number  # decoding threads; 0: one per core
-    processes: Count
     checkpoint_every: Count
 
 

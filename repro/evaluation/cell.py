@@ -78,8 +78,9 @@ def evaluate_cell(
 ) -> Evaluation:
     """Measure a method on test tasks (by way), calibrated on the validation tasks of the same key.
 
-    `few_shot_ways` are the ways measured as FSL too, `detailed_ways` those with MAP and confidences; `seen` adds the comparison of classifiers on the seen classes.
-    `limit` takes the first tasks of each list only, for methods that fine-tune per task; the records say so.
+    `few_shot_ways` are the ways measured as FSL too, `detailed_ways` those with MAP and confidences; `seen` adds the
+    comparison of classifiers on the seen classes. `limit` takes the first tasks of each list only, for methods that
+    fine-tune per task; the records say so.
     """
     method = method.to(device).eval()
     evaluation = Evaluation()
