@@ -77,10 +77,6 @@ class ACastle(Method):
         logits_TQN = queries_TQD @ classifiers_TND.mT / self.temperature
         return logits_TQN[..., : self.seen_classes], logits_TQN[..., self.seen_classes :]
 
-    def many_shot_logits(self, queries_ND: Tensor) -> Tensor:
-        """The many-shot classifiers before any adaptation, unit length."""
-        return queries_ND @ (self.seen_weight_SD / lengths(self.seen_weight_SD)).T / self.temperature
-
     def unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
         """Few-shot use: synthesis from the task's prototypes alone, without the many-shot classifiers."""
         classifiers_TWD = self.synthesis.classifiers(self.synthesis.views(support_TWKD))
