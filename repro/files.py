@@ -43,8 +43,10 @@ def put_in_place(partial: Path, path: Path) -> None:
         if file.is_file():
             _sync(file)
     partial.chmod(0o755)
-    shutil.rmtree(path, ignore_errors=True)
-    partial.replace(path)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".old", dir=path.parent) as aside:
+        if path.exists():
+            path.replace(Path(aside) / path.name)  # the old folder is never half there under its own name
+        partial.replace(path)
 
 
 def sha256(path: Path) -> str:

@@ -45,16 +45,15 @@ def start_method(folder: Path, name: str, options: dict[str, Any], seed: int) ->
 def load_method(folder: Path, name: str, options: dict[str, Any], seed: int) -> Method:
     """A method ready to be measured: trained in `folder`, adapting what was, or on the pre-trained backbone there.
 
-    A trained method keeps the options it was trained with, and so does one that is adapted.
+    It has the options that were trained with, and `options` besides or instead.
     """
     card = read_card(folder)
     if card.method is None:
         return start_method(folder, name, options, seed)[1]
+    method = build_method(card, name, {**card.options, **options}, seed)
     if name == card.method:
-        method = build_method(card, name, card.options, seed)
         load_strictly(method, folder / "model.safetensors")
         return method
-    method = build_method(card, name, {**card.options, **options}, seed)
     base = getattr(method, "base", None)
     if method.base_method != card.method or not isinstance(base, nn.Module):
         raise BadInput(f"{folder} holds a trained {card.method}, {name} needs a trained {method.base_method}")

@@ -16,7 +16,7 @@ from repro.data.episodes import draw_exemplars
 from repro.data.seeding import derive_seed
 from repro.errors import BadInput
 from repro.evaluation.embed import Embedded, embed, read_embeddings, rows_needed, write_embeddings
-from repro.files import sha256
+from repro.files import sha256, whole_file
 from repro.models import create_backbone
 from repro.models.pretrained import Pretrained
 from repro.models.weights import save_weights
@@ -51,7 +51,8 @@ def write_model(
 ) -> None:
     """Write weights, card, and the embeddings of the images that an evaluation needs, each embedded once."""
     save_weights(module, folder / "model.safetensors")
-    (folder / "model.json").write_text(json.dumps(asdict(card), indent=1, sort_keys=True) + "\n")
+    with whole_file(folder / "model.json") as partial:
+        partial.write_text(json.dumps(asdict(card), indent=1, sort_keys=True) + "\n")
     rows_N = rows_needed(dataset, draw_exemplars(dataset, EXEMPLARS, seed))
     embeddings_ND = embed(backbone, dataset, rows_N, device)
     model = sha256(folder / "model.safetensors")

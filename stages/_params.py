@@ -9,9 +9,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from repro import paths
 from repro.errors import BadInput
-from repro.paths import EXPERIMENT
 
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Number = Annotated[int, Field(ge=0, le=10**9)]
@@ -203,70 +201,6 @@ class Params(Strict):
     adapted: dict[Name, AdaptedCell]
     paper: PaperParams
 
-    def experiment(self) -> Cell:
-        """The experiment at the top level, as a cell."""
-        pretrained = f"{self.dataset}-{self.methods[self.method].pretraining}"
-        return Cell(dataset=self.dataset, method=self.method, shot=self.shot, pretrained=pretrained)
-
-    def trained_cells(self) -> dict[str, Cell]:
-        """Every cell that has a training stage."""
-        return {**self.cells, EXPERIMENT: self.experiment()}
-
-    def measured_cells(self) -> dict[str, Cell | AdaptedCell]:
-        """Every cell that has an evaluation stage."""
-        return {**self.trained_cells(), **self.untrained, **self.adapted}
-
-    def training_config(self, name: str) -> dict[str, Any]:
-        """What the training stage of a cell is run with; a method that adapts another trains that one."""
-        cell = self.trained_cells()[name]
-        trained = self.methods[cell.method].base or cell.method
-        params, episodes = self.methods[trained], self.episodes[cell.dataset]
-        return {
-            "cell": name,
-            "dataset": cell.dataset,
-            "method": trained,
-            "shot": cell.shot,
-            "pretrained": cell.pretrained,
-            "options": {**params.options, **cell.options},
-            "training": None if params.training is None else params.training.model_dump(),
-            "way": episodes.test[0].way,
-            "selection": episodes.selection,
-            "precision": self.precision.model_dump(),
-            "machine": self.machine.model_dump(),
-            "seed": self.seed,
-        }
-
-    def evaluation_config(self, name: str) -> dict[str, Any]:
-        """What the evaluation stage of a cell is run with."""
-        cell = self.measured_cells()[name]
-        params, episodes = self.methods[cell.method], self.episodes[cell.dataset]
-        stored = [entry.way for entry in episodes.test]
-        way = self.way if name == EXPERIMENT else stored[0]
-        if way not in stored:
-            message = f"way is {way}, {cell.dataset} has stored tasks of {', '.join(map(str, stored))} ways"
-            raise BadInput(f"{message}; choose one of them, or add tasks to episodes.{cell.dataset}.test")
-        return {
-            "cell": name,
-            "dataset": cell.dataset,
-            "method": cell.method,
-            "shot": cell.shot,
-            "model": self._model_of(name, cell),
-            "options": {**params.options, **(cell.options if isinstance(cell, Cell) else {})},
-            "way": way,
-            "tasks": [entry.model_dump() for entry in episodes.test],
-            "seen": bool(episodes.seen),
-            "limit": params.limit,
-            "selection": episodes.selection,
-            "benchmark": f"{self.benchmark.name}, {self.benchmark.scale}",
-            "machine": self.machine.model_dump(),
-            "seed": self.seed,
-        }
-
-    def _model_of(self, name: str, cell: Cell | AdaptedCell) -> str:
-        if isinstance(cell, AdaptedCell):
-            return str(paths.model(cell.base))
-        return str(paths.pretrained(cell.pretrained) if name in self.untrained else paths.model(name))
-
     @model_validator(mode="after")
     def _names_lead_somewhere(self) -> "Params":
         problems = _unknown("dataset", "", {self.dataset}, self.datasets)
@@ -282,9 +216,20 @@ class Params(Strict):
                     problems += _unknown("pretrained", f"{group}.{name}.", {cell.pretrained}, self.pretrained)
                 else:
                     problems += _unknown("base", f"{group}.{name}.", {cell.base}, self.cells)
+            for name, cell in cells.items():
+                problems += self._unstored(f"{group}.{name}.", cell.dataset, cell.shot)
+        problems += self._unstored("", self.dataset, self.shot)
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def _unstored(self, where: str, dataset: str, shot: int) -> list[str]:
+        stored = self.episodes[dataset].shots if dataset in self.episodes else [shot]
+        if shot in stored:
+            return []
+        return [
+            f"{where}shot is {shot}, {dataset} has stored tasks of {stored} shots; add it to episodes.{dataset}.shots"
+        ]
 
 
 def _unknown(key: str, where: str, names: set[str], known: Any) -> list[str]:

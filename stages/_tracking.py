@@ -98,7 +98,9 @@ def resume(runs: Path, stage: str, cell: str, digest: str) -> tuple[Path, TextIO
         entry = read_json(folder / "run.json")
     except BadInput:  # it died before its first record: nothing to continue
         entry = {}
-    if entry.get("status") in UNFINISHED and entry.get("meta", {}).get("fingerprint") == digest:
+    if not isinstance(entry, dict):
+        entry = {}
+    if entry.get("status") in UNFINISHED and (entry.get("meta") or {}).get("fingerprint") == digest:
         return folder, lock
     lock.close()
     return None

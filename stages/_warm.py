@@ -36,7 +36,8 @@ def address() -> Path:
     if status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise SystemExit(f"error: {folder} is open to other users; remove it, or set REPRO_WARM=0")
     lock = Path(__file__).parents[1] / "requirements.lock"
-    key = hashlib.sha256(sys.executable.encode() + lock.read_bytes()).hexdigest()[:16]
+    threads = [os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")]  # read at import only
+    key = hashlib.sha256(json.dumps([sys.executable, *threads]).encode() + lock.read_bytes()).hexdigest()[:16]
     return folder / f"{key}.sock"
 
 
@@ -55,11 +56,16 @@ def run(arguments: list[str]) -> int:
         raise SystemExit("error: the warm process does not accept work; set REPRO_WARM=0 to run without")
     with connection:
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda received, _frame: os.kill(child, received))
+            signal.signal(number, lambda received, _frame: _forward(child, received))
         try:
             return int.from_bytes(_read(connection, 1), "big")
         except ConnectionError:
             raise SystemExit("error: the warm process died; run the command again, or set REPRO_WARM=0") from None
+
+
+def _forward(child: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
+        os.kill(child, number)
 
 
 def _hand_over(arguments: list[str]) -> tuple[socket.socket, int]:
@@ -155,7 +161,10 @@ def _serve_until_idle(door: socket.socket, waker: socket.socket) -> None:
                     os.killpg(pid, signal.SIGKILL)
         if door in readable:
             connection, _ = door.accept()
-            children[_fork(connection, [door, waker, *children.values()])] = connection
+            try:
+                children[_fork(connection, [door, waker, *children.values()])] = connection
+            except (OSError, ValueError):  # the launcher died while handing over
+                connection.close()
 
 
 def _collect(children: dict[int, socket.socket]) -> None:

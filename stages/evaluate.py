@@ -14,8 +14,10 @@ from repro.evaluation.cell import Evaluation, evaluate_cell, mean_hm
 from repro.evaluation.embed import Embedded
 from repro.files import sha256, whole_file
 from repro.methods.base import Method
+from repro.methods.registry import method_class
 from repro.results.records import TASKS, Records, summarise, write_json, write_records
 from repro.training.device import pick_device
+from stages._configs import evaluation_config, measured_cells
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._methods import completed, load_method, remember
 from stages._models import read_embedded
@@ -23,7 +25,10 @@ from stages._params import Machine, TaskList, named, read_params
 from stages._progress import bar
 
 ex = prepare(Experiment("evaluate"))
-SHOWN = ("hm", "acc", "ausuc", "delta", "cal_hm", "s_su", "u_su", "u_u", "syn_s", "proto_s", "many_s")
+SHOWN = (
+    *("hm", "acc", "ausuc", "delta", "cal_hm", "s_s", "u_u", "s_su", "u_su", "map_hm", "conf_ratio"),
+    *("syn_s", "proto_s", "many_s"),
+)
 
 
 @ex.main
@@ -147,6 +152,7 @@ def write_rows(file: Path, names: list[str], rows: list[list[Any]]) -> None:
 if __name__ == "__main__":
     with bad_input_exits():
         params = read_params(paths.PARAMS)
-        name = named("cell", sys.argv, params.measured_cells())
-        config = params.evaluation_config(name)
+        name = named("cell", sys.argv, measured_cells(params))
+        config = evaluation_config(params, name)
+        method_class(config["method"])  # loaded before the run begins, so that its file is among the recorded sources
     run(ex, config, stage="evaluate", cell=name)

@@ -18,21 +18,32 @@ ex = prepare(Experiment("paper"))
 
 @ex.main
 def paper(
-    benchmark: str, scale: str, remark: str, datasets: list[str], backbones: dict[str, str], form: Form, _run: Run
+    benchmark: dict[str, str],
+    datasets: list[str],
+    backbones: dict[str, str],
+    form: Form,
+    way: int,
+    query: int,
+    stages: dict[str, str],
+    _run: Run,
 ) -> dict[str, Any]:
     """Render, and say what held, what is missing and where the PDF is."""
     rendered = render_paper(
         paths.ALL_RESULTS,
         {name: dataset_facts(paths.dataset(name), title=name) for name in datasets},
-        Benchmark(name=benchmark, scale=scale, remark=remark, backbones=backbones),
+        Benchmark(**benchmark, backbones=backbones),
         published_file=paths.PAPER / "published.yaml",
         templates=paths.PAPER / "templates",
         out=paths.PAPER,
         form=form,
+        way=way,
+        query=query,
+        reproduce=lambda cell: f"dvc repro {stages.get(cell, 'evaluate')}@{cell}",
         runs=writing_runs(runs_folder()),
     )
-    for name in ("tables.tex", "claims.json", "report.html"):
-        _run.add_artifact(str(paths.PAPER / name), name=name)
+    figures = sorted((paths.PAPER / "figures").glob("*.png"))
+    for file in [*(paths.PAPER / name for name in ("tables.tex", "claims.json", "report.html")), *figures]:
+        _run.add_artifact(str(file), name=file.name)
     if rendered.missing:
         print(f"no records yet of {len(rendered.missing)} cells: {', '.join(rendered.missing)}")
     print(rendered.summary)
@@ -59,13 +70,18 @@ def writing_runs(folder: Path) -> dict[str, WritingRun]:
 if __name__ == "__main__":
     with bad_input_exits():
         params = read_params(paths.PARAMS)
+        first = next(iter(params.episodes.values()))
         config = {
-            "benchmark": params.benchmark.name,
-            "scale": params.benchmark.scale,
-            "remark": params.benchmark.remark,
+            "benchmark": params.benchmark.model_dump(),
             "datasets": list(params.datasets),
             "backbones": {one.dataset: one.backbone.name for one in params.pretrained.values()},
             "form": params.paper.form,
+            "way": first.test[0].way,
+            "query": first.query,
+            "stages": {
+                **dict.fromkeys(params.untrained, "evaluate_untrained"),
+                **dict.fromkeys(params.adapted, "evaluate_adapted"),
+            },
             "seed": params.seed,
         }
     run(ex, config, stage="paper", cell="all")

@@ -15,6 +15,7 @@ from repro.training.distributed import World, joined
 from repro.training.loop import Training
 from repro.training.pretrain import pretrain
 from repro.training.prototypes import prototype_accuracy
+from stages._configs import pretraining_config
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._models import Card, build_pretrained, write_model
 from stages._params import Machine, PretrainedParams, named, read_params
@@ -22,13 +23,13 @@ from stages._training import augmentation_from, optimisation_from, train_shown, 
 
 ex = prepare(Experiment("pretrain"))
 MEASURE = "val_prototype_accuracy"
-SELECTION = "val/5way-1shot"  # the tasks that choose the epoch
 
 
 @ex.main
 def main(
     name: str,
     dataset: str,
+    selection: str,
     pretrained: dict[str, Any],
     precision: dict[str, Any],
     machine: dict[str, Any],
@@ -50,11 +51,12 @@ def main(
     with joined(computer.device) as world:
         result = {}
         if params.epochs:
-            training = _training(model, data, params, Acceleration(**precision), world, seed)
+            training = _training(model, data, selection, params, Acceleration(**precision), world, seed)
             settings = {"pretrained": pretrained, "dataset": sha256(paths.dataset(dataset) / "dataset.json")}
             every = computer.checkpoint_every
             train_shown(training, name, MEASURE, settings=settings, checkpoint_every=every, log=_run)
             write_curve(paths.pretrained(name) / "curve.csv", training, MEASURE)
+            _run.add_artifact(str(paths.pretrained(name) / "curve.csv"), name="curve.csv")
             result = {MEASURE: training.best.value} if training.best else {}
         if world.rank == 0:
             write_model(paths.pretrained(name), model, model.backbone, card, data, world.device, seed)
@@ -63,9 +65,15 @@ def main(
 
 
 def _training(
-    model: Pretrained, data: Dataset, params: PretrainedParams, acceleration: Acceleration, world: World, seed: int
+    model: Pretrained,
+    data: Dataset,
+    selection: str,
+    params: PretrainedParams,
+    acceleration: Acceleration,
+    world: World,
+    seed: int,
 ) -> Training:
-    tasks = read_tasks(paths.episodes(params.dataset) / f"{SELECTION}.safetensors")
+    tasks = read_tasks(paths.episodes(params.dataset) / f"{selection}.safetensors")
     store = ImageStore(data.images_NHWC, world.device)
     return pretrain(
         model,
@@ -86,12 +94,5 @@ if __name__ == "__main__":
     with bad_input_exits():
         params = read_params(paths.PARAMS)
         name = named("pretrained", sys.argv, params.pretrained)
-        config = {
-            "name": name,
-            "dataset": params.pretrained[name].dataset,
-            "pretrained": params.pretrained[name].model_dump(),
-            "precision": params.precision.model_dump(),
-            "machine": params.machine.model_dump(),
-            "seed": params.seed,
-        }
+        config = pretraining_config(params, name)
     run(ex, config, stage="pretrain", cell=name)

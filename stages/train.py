@@ -12,11 +12,13 @@ from repro.evaluation.cell import mean_hm
 from repro.evaluation.embed import Embedded, embed
 from repro.files import sha256
 from repro.methods.base import Method
+from repro.methods.registry import method_class
 from repro.training.checkpoints import clear_checkpoints
 from repro.training.device import Acceleration
 from repro.training.distributed import World, joined
 from repro.training.episodic import meta_train
 from repro.training.loop import Training
+from stages._configs import trained_cells, training_config
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._methods import remember, start_method
 from stages._models import write_model
@@ -61,6 +63,7 @@ def main(
             }
             train_shown(loop, cell, MEASURE, settings=settings, checkpoint_every=computer.checkpoint_every, log=_run)
             write_curve(paths.model(cell) / "curve.csv", loop, MEASURE)
+            _run.add_artifact(str(paths.model(cell) / "curve.csv"), name="curve.csv")
             result = {MEASURE: loop.best.value} if loop.best else {}
         if world.rank == 0:
             write_model(paths.model(cell), model, model.backbone, card, data, world.device, seed)
@@ -114,6 +117,7 @@ def meta_training(
 if __name__ == "__main__":
     with bad_input_exits():
         params = read_params(paths.PARAMS)
-        name = named("cell", sys.argv, params.trained_cells())
-        config = params.training_config(name)
+        name = named("cell", sys.argv, trained_cells(params))
+        config = training_config(params, name)
+        method_class(config["method"])  # loaded before the run begins, so that its file is among the recorded sources
     run(ex, config, stage="train", cell=name)

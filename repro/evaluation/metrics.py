@@ -14,6 +14,8 @@ from torch import Tensor
 
 from repro.methods.base import Scores
 
+SMALLEST_CONFIDENCE = 1e-6  # keeps the ratio of two confidences finite
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -77,11 +79,13 @@ def measures(result: Outcome, bias: float) -> dict[str, Tensor]:
 
 def confidences(scores: Scores, seen_TQS: Tensor, seen_queries: int) -> dict[str, Tensor]:
     """Confidence of the own label set per task, in percent: the mean over seen queries of the largest probability of a
-    seen class, and over unseen queries of an unseen class, in the softmax over all |S| + W logits."""
+    seen class, and over unseen queries of an unseen class, in the softmax over all |S| + W logits; and their ratio."""
     total_TQ = torch.logaddexp(seen_TQS.logsumexp(dim=-1), scores.unseen_TQW.logsumexp(dim=-1))
     seen_TQ = (scores.best_seen_TQ - total_TQ)[:, :seen_queries].exp()
     unseen_TQ = (scores.unseen_TQW.amax(dim=-1) - total_TQ)[:, seen_queries:].exp()
-    return {"conf_seen": 100 * _mean(seen_TQ), "conf_unseen": 100 * _mean(unseen_TQ)}
+    seen_T, unseen_T = _mean(seen_TQ), _mean(unseen_TQ)
+    ratio_T = seen_T / unseen_T.clamp_min(SMALLEST_CONFIDENCE)
+    return {"conf_seen": 100 * seen_T, "conf_unseen": 100 * unseen_T, "conf_ratio": ratio_T}
 
 
 def _mean(values_TQ: Tensor) -> Tensor:

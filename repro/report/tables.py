@@ -153,9 +153,21 @@ def view_table(
         table.corner,
         _headers(table, datasets),
         rows,
-        table.notes,
+        (*table.notes, *_task_notes(table, estimates)),
         table.backbones,
     )
+
+
+def _task_notes(table: Table, estimates: Mapping[tuple[str, str], Mean | None]) -> list[str]:
+    """Say which rows rest on fewer tasks than the column's others."""
+    fewer: dict[str, int] = {}
+    for column in table.columns:
+        tasks = {row.label: one.tasks for row in table.rows if (one := estimates[row.key, column.key])}
+        most = max(tasks.values(), default=0)
+        fewer |= {label: number for label, number in tasks.items() if number < most}
+    return [
+        f"{label} was measured on {number:,} tasks, fewer than the rows beside it." for label, number in fewer.items()
+    ]
 
 
 def _shown(number: PublishedNumber | None, best: bool) -> Shown | None:

@@ -28,7 +28,7 @@ SWEEP: tuple[Way, ...] = (5, 10, 15, 20)
 SHOTS = (1, 5)
 # Option → variant of the cell; the main cell has none.
 RATIOS = {0: "ratio0", 1: "ratio1", 2: "", 3: "ratio3", 4: "ratio4"}
-CLASSIFIERS = {1: "classifiers1", 64: "", 128: "classifiers128", 256: "classifiers256"}
+CLASSIFIERS = {count: f"classifiers{count}" for count in (1, 64, 128, 256)}
 
 
 def gfsl(cell: Cell, way: Way, measure: str) -> Reading:

@@ -21,7 +21,7 @@ from repro.results.intervals import Mean, mean_interval, paired_difference
 KEYS = {"protocol": pa.string(), "way": pa.int32(), "task": pa.int32()}
 MEASURES = (
     *("acc", "s_s", "u_u", "s_su", "u_su", "hm", "delta", "ausuc", "ausuc_released", "map_hm", "map_s", "map_u"),
-    *("cal_acc", "cal_s_su", "cal_u_su", "cal_hm", "conf_seen", "conf_unseen"),
+    *("cal_acc", "cal_s_su", "cal_u_su", "cal_hm", "conf_seen", "conf_unseen", "conf_ratio"),
     *("syn_s", "proto_s", "many_s"),
 )
 TASKS = "tasks"  # the metadata entry that names the task list of every "<protocol>_<way>way"

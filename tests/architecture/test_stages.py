@@ -6,6 +6,7 @@ from pathlib import Path
 from dvc.repo import Repo
 
 from repro.report.needs import required_cells
+from stages._configs import measured_cells
 from stages._params import read_params
 from tests.architecture.reach import OURS, ROOT, reach
 
@@ -42,7 +43,7 @@ def reached_by(command: str) -> set[Path]:
     params = read_params(ROOT / "params.yaml")
     files = reach(f"stages.{stage}")
     if Path("repro/methods/registry.py") in files:
-        files |= reach(f"repro.methods.{params.measured_cells()[cell[0]].method}")
+        files |= reach(f"repro.methods.{measured_cells(params)[cell[0]].method}")
     return {file for file in files if not (file.stem.startswith(DECIDE_NOTHING) and file.parts[0] in OURS)}
 
 
@@ -66,7 +67,7 @@ def test_every_stage_declares_what_it_reaches_and_nothing_else() -> None:
 
 
 def test_every_cell_that_the_paper_needs_is_measured() -> None:
-    measured = read_params(ROOT / "params.yaml").measured_cells()
+    measured = measured_cells(read_params(ROOT / "params.yaml"))
     missing = {need.cell.name for need in required_cells()} - set(measured)
     assert not missing
 

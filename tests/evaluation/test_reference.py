@@ -20,7 +20,7 @@ def test_the_reference_and_the_batched_evaluation_agree(kind: type[Castle] | typ
     found = bench.measured(method, bound, with_map=True).values
     for t in range(tasks.spec.tasks):
         expected = bench.reference_task(method, embedded, dataset, tasks, t, bench.BIAS, with_map=True)
-        assert found.keys() - expected.keys() == {"conf_seen", "conf_unseen"}
+        assert found.keys() - expected.keys() == {"conf_seen", "conf_unseen", "conf_ratio"}
         for name, value in expected.items():
             assert found[name][t].item() == pytest.approx(value, abs=1e-4), (name, t)
     assert found["hm"].std() > 1 and 5 < found["hm"].mean() < 95

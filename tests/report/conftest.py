@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from repro.files import sha256
 from repro.report.facts import Benchmark, DatasetFacts, DomainSamples
 from repro.report.paper import Form, Rendered, render_paper
+from repro.results.provenance import WritingRun
 from tests.report.synthetic import SEEN, UNSEEN, noisy, write_results
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +45,7 @@ def render(results: Path, out: Path, form: Form = "beside", main: bool = False) 
         out=out,
         form=form,
         dvc_lock=results.parent / "dvc.lock",
+        runs={sha256(file): WritingRun("17", "abc1234", {}) for file in results.glob("*/tasks.parquet")},
     )
 
 
@@ -61,6 +64,6 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Paper:
     folder = tmp_path_factory.mktemp("paper")
     results, out = folder / "results", folder / "out"
     write_results(results, noisy(), skip=lambda cell: cell.name == MISSING)
-    hashes = "outs:\n    - path: results/mini-castle-1shot\n      md5: 0123abcd.dir\n"
+    hashes = f"outs:\n    - path: {results}/mini-castle-1shot\n      md5: 0123abcd.dir\n"
     (folder / "dvc.lock").write_text(f"schema: '2.0'\nstages:\n  evaluate@mini-castle-1shot:\n    {hashes}")
     return Paper(results, out, render(results, out, main=True))

@@ -11,7 +11,7 @@ from repro.report.templates import tex_environment
 from repro.results.published import read_published
 from repro.results.store import Cell, Results
 from tests.report.conftest import BENCHMARK, DATASETS, PAPER
-from tests.report.synthetic import UNSEEN, write_cell
+from tests.report.synthetic import UNSEEN, noisy, write_cell
 
 # HM of T1a by method: a tie after rounding between the last two, which differ before it.
 HM = {"dfsl": 40.0, "castle": 52.8125, "acastle": 52.8125 + 1 / 1024}
@@ -159,3 +159,17 @@ def test_no_records_at_all_render_as_dashes(tmp_path: Path) -> None:
     for table in TABLES:
         view = view_table(table, Results(tmp_path, {}), published[table.key], {}, BENCHMARK)
         assert all(place.ours is None for row in view.rows for place in row.places)
+
+
+def test_fewer_tasks_than_beside_are_noted(tmp_path: Path) -> None:
+    for method, tasks in (("lwf", 8), ("castle", 32)):
+        write_cell(tmp_path / "results", Cell("mini", method, 1), [("gfsl", 5)], noisy(tasks=tasks))
+    table = next(table for table in TABLES if table.key == "T8")
+    view = view_table(
+        table,
+        Results(tmp_path / "results", UNSEEN),
+        read_published(PAPER / "published.yaml")["T8"],
+        DATASETS,
+        BENCHMARK,
+    )
+    assert view.notes == ("LwF was measured on 8 tasks, fewer than the rows beside it.",)

@@ -21,14 +21,14 @@ def results(tmp_path: Path) -> Path:
 
 def test_a_cell_is_traced_to_its_record_and_run(results: Path) -> None:
     runs = {sha256(results / CELL.name / "tasks.parquet"): WritingRun("17", "abc1234", {"shot": 1})}
-    found = origin(results, CELL.name, {"results/mini-castle-1shot": "beef.dir"}, runs)
+    found = origin(results, CELL.name, {f"{results}/mini-castle-1shot": "beef.dir"}, runs)
     assert found.sha256 == sha256(results / CELL.name / "tasks.parquet")
     assert (found.dvc_md5, found.run_id, found.git_commit, found.params) == ("beef.dir", "17", "abc1234", {"shot": 1})
-    assert found.record == "results/mini-castle-1shot/tasks.parquet"
+    assert found.record == f"{results}/mini-castle-1shot/tasks.parquet"
 
 
 def test_a_hash_of_the_file_itself_goes_first(results: Path) -> None:
-    hashes = {"results/mini-castle-1shot": "folder", "results/mini-castle-1shot/tasks.parquet": "file"}
+    hashes = {f"{results}/mini-castle-1shot": "folder", f"{results}/mini-castle-1shot/tasks.parquet": "file"}
     assert origin(results, CELL.name, hashes, {}).dvc_md5 == "file"
 
 

@@ -48,6 +48,8 @@ def collect(source: str, name: str, seed: int, options: Mapping[str, Any]) -> Co
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise BadInput(f"source {source}: option {where} is {first['input']!r}: {first['msg']}") from error
+    except OSError as error:
+        raise BadInput(f"{error.filename}: cannot be read ({error.strerror}); check path and permissions") from error
 
 
 def options_of(source: str) -> dict[str, Any]:
