@@ -15,7 +15,7 @@ from repro.evaluation.embed import Embedded
 from repro.files import sha256, whole_file
 from repro.methods.base import Method
 from repro.methods.registry import method_class
-from repro.results.records import TASKS, Records, summarise, write_json, write_records
+from repro.results.records import TASKS, read_records, summarise, write_json, write_records
 from repro.training.device import pick_device
 from stages._configs import evaluation_config, measured_cells
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
@@ -124,7 +124,7 @@ class Candidates:
 def write_results(folder: Path, evaluation: Evaluation, facts: dict[str, Any], way: int, log: Run) -> dict[str, Any]:
     """Write records, metrics and curves; give the numbers of the chosen way, which a dashboard shows."""
     write_records(folder / "tasks.parquet", evaluation.columns, facts)
-    summary = summarise(Records(evaluation.columns, facts))
+    summary = summarise(read_records(folder / "tasks.parquet"))
     metrics = {
         group: {name: values[name] for name in SHOWN if name in values} | {"tasks": values["tasks"]}
         for group, values in summary.items()

@@ -134,7 +134,7 @@ FORMS: dict[str, type[PaperDictionary] | type[ReleasedDictionary]] = {
 
 
 def create_dictionary(
-    form: str, dim: int, bases: int, heads: int, score_scale: float | None, bases_std: float | None
+    form: str, dim: int, bases: int, heads: int, score_scale: float | None, bases_std: float | None = None
 ) -> NeuralDictionary:
     """Build a dictionary of the named form with `bases` shared bases, drawn with `bases_std` (None: very small)."""
     if form not in FORMS:

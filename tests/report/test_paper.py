@@ -97,7 +97,7 @@ def test_rendering_twice_gives_the_same_bytes(paper: Paper, tmp_path: Path) -> N
 def test_an_empty_results_folder_renders_dashes_and_open_claims(tmp_path: Path) -> None:
     rendered = render(tmp_path / "results", tmp_path / "out", form="ours")
     assert set(rendered.verdicts.values()) == {"cannot say"}
-    assert len(rendered.missing) == 56
+    assert len(rendered.missing) == 57
     table = (tmp_path / "out" / "tables.tex").read_text()
     assert r"CASTLE & -- & -- & -- & -- \\" in table
     assert rendered.pdf == f"no PDF: there is no {tmp_path / 'out' / 'main.tex'}"

@@ -27,6 +27,7 @@ def values(cell: Cell, protocol: str, way: int, measure: str) -> np.ndarray:
 @pytest.fixture(scope="module")
 def views(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TableView]:
     folder = tmp_path_factory.mktemp("results")
+    write_cell(folder, Cell("mini", "castle", 1, "classifiers64"), [("gfsl", 5)], values)
     for method in HM:
         write_cell(folder, Cell("heterogeneous", method, 1), [("gfsl", 5)], values)
     for method in DELTA:
