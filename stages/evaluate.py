@@ -1,6 +1,7 @@
 """`python -m stages evaluate CELL`: measure one method on the stored tasks of its dataset."""
 
 import csv
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 from repro import paths
 from repro.data.dataset import Dataset, open_dataset
 from repro.data.episodes import Tasks, read_tasks
+from repro.errors import BadInput
 from repro.evaluation.cell import Evaluation, evaluate_cell, mean_hm
 from repro.evaluation.embed import Embedded
 from repro.files import sha256, whole_file
@@ -25,6 +27,7 @@ from stages._params import Machine, TaskList, named, read_params
 from stages._progress import bar
 
 ex = prepare(Experiment("evaluate"))
+logger = logging.getLogger(__name__)
 SHOWN = (
     *("hm", "acc", "ausuc", "delta", "cal_hm", "s_s", "u_u", "s_su", "u_su", "map_hm", "conf_ratio"),
     *("syn_s", "proto_s", "many_s"),
@@ -116,9 +119,17 @@ class Candidates:
         if len(grid) == 1:
             return {**self.options, **grid[0]}, first if not grid[0] else self.build(grid[0])
         built = [self.build(tuned) for tuned in grid]
-        values = [mean_hm(one, self.embedded, self.data, tasks, limit=number, device=device) for one in built]
+        values = [self._validated(one, tasks, number, device) for one in built]
         place = max(range(len(grid)), key=values.__getitem__)
         return {**self.options, **grid[place]}, built[place]
+
+    def _validated(self, method: Method, tasks: Tasks, number: int, device: torch.device) -> float:
+        """Mean HM on validation tasks; below any other where fine-tuning with these options diverges."""
+        try:
+            return mean_hm(method, self.embedded, self.data, tasks, limit=number, device=device)
+        except BadInput as error:
+            logger.info("an option set is left out: %s", error)
+            return -1.0
 
 
 def write_results(folder: Path, evaluation: Evaluation, facts: dict[str, Any], way: int, log: Run) -> dict[str, Any]:
