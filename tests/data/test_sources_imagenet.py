@@ -273,6 +273,23 @@ def test_tiered_released_extra_images_become_two_halves(tmp_path: Path):
     assert collection.header.provenance["extra"] == "published"
 
 
+def test_tiered_clean_extra_images_are_no_training_images(tmp_path: Path):
+    raw_trees.tiered_packed(tmp_path, 5, images="npz", labels="specific")
+    trained = np.load(tmp_path / "train_images.npz")["images"][..., ::-1]  # blue comes first in the file
+    random = np.random.default_rng(5)
+    pixels = random.integers(0, 256, (14, *trained.shape[1:]), dtype=np.uint8)
+    pixels[3], pixels[9] = trained[0], trained[7]
+    raw_trees.write_pixels(tmp_path, "aux_data", pixels, "npz")
+    (tmp_path / "aux_labels.pkl").write_bytes(pickle.dumps({"labels": [0] * 7 + [1] * 7}))
+    options = {"root": tmp_path, "classes": [2, 1, 2]}
+    counts = {}
+    for extra in ("published", "clean"):
+        collection = collect("tieredimagenet_packed", "tiered", 0, {**options, "extra": extra})
+        counts[extra] = role_counts(collection)["seen_val"] + role_counts(collection)["seen_test"]
+        assert collection.header.provenance["extra_among_training"] == 2
+    assert counts == {"published": 14, "clean": 12}
+
+
 def spoil(root: Path, what: object) -> None:
     """Replace the validation images (an array), its labels (anything else) or remove a file (its name)."""
     if isinstance(what, np.ndarray):

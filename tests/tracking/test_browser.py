@@ -1,10 +1,11 @@
 """Omniboard in a real browser, on runs recorded through the real code. Screenshots stay under tests/artifacts/."""
 
 import shutil
+from contextlib import contextmanager
 
 import pytest
 
-from tests.tracking import toy
+from tests.tracking import real_runs, toy
 from tests.tracking.conftest import ROOT, services
 
 FLAGS = (
@@ -45,6 +46,13 @@ def page(browser, installed, tmp_path_factory):
     toy.record(runs, "office-castle-1shot", steps=30, seed=3, dataset="office")
     with pytest.raises(RuntimeError):
         toy.record(runs, "office-dfsl-1shot", seed=4, dataset="office", method="dfsl", trouble="crash")
+    with shown(runs, home) as address:
+        yield address
+
+
+@contextmanager
+def shown(runs, home):
+    """Omniboard on a folder of runs: its address."""
     port = services.free_port()
     with services.embedded_server(home) as (_, url):
         with services.opened(url) as (database, known):
@@ -212,3 +220,27 @@ def test_a_metric_column_shows_the_last_value(board, page):
         1: pytest.approx(11 / 30), 2: pytest.approx(12 / 30), 3: pytest.approx(13 / 30), 4: pytest.approx(14 / 5)
     }  # fmt: skip
     until(board, lambda: "Last loss" in board.find_element("tag name", "body").text)
+
+
+def test_runs_of_the_real_stages_are_listed_plotted_and_compared(browser, installed, tmp_path_factory):
+    home = tmp_path_factory.mktemp("real board")
+    (home / "omniboard").symlink_to((installed / "omniboard").resolve())
+    with shown(real_runs.record(tmp_path_factory.mktemp("real")), home) as address:
+        browser.get(address)
+        until(browser, lambda: len(rows(browser)) == len(real_runs.STAGES))
+        evaluated = [row for row in rows(browser) if "evaluate" in row]
+        assert {row[row.index("evaluate") + 3] for row in evaluated} == {"castle", "protonet"}
+        assert all("COMPLETED" in row for row in rows(browser))
+        keep(browser, "real-runs")
+        boxes = all_of(browser, ".public_fixedDataTable_bodyRow input[type=checkbox]")
+        for box in boxes[2:4]:  # newest first: behind the two evaluations stand the two trainings
+            browser.execute_script("arguments[0].click()", box)
+        until(browser, lambda: browser.find_element("id", "compare_runs").is_enabled())
+        browser.find_element("id", "compare_runs").click()
+        until(browser, lambda: sum(name.endswith("-loss") for name in plotted(browser)) == 2)
+        keep(browser, "real-compare")
+        browser.get(address)
+        until(browser, lambda: len(rows(browser)) == len(real_runs.STAGES))
+        click(browser, ".public_fixedDataTableCell_cellContent a", "►")
+        click(browser, "#sidebar a", "Artifacts")
+        until(browser, lambda: "metrics.json" in browser.find_element("css selector", ".tab-content").text)

@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from repro.data.augmented_seen import shuffled, two_halves
+from repro.data.augmented_seen import ExtraVariant, among_training, cleaned, shuffled, two_halves
 from repro.data.collection import Collection, Picture, gather
 from repro.data.dataset import ClassInfo
-from repro.data.images import RawImage
+from repro.data.images import RawImage, shared_contents
 from repro.data.sources.tieredimagenet import deal, hold_out
 from repro.data.splits import check_supercategories, split_sizes
 from repro.data.unpickle import read_plain_pickle
@@ -42,6 +42,7 @@ def collect(
     seed: int,
     *,
     root: str | Path,
+    extra: ExtraVariant | None = None,
     extra_per_half: int = 200,
     classes: Sequence[int] = (351, 97, 160),
     npz_channels: Literal["bgr", "rgb"] = "bgr",
@@ -49,7 +50,8 @@ def collect(
     """List TieredImageNet from its packed files in `root`. Raises BadInput.
 
     The npz files are written through OpenCV, whose channel order is blue, green, red; give `npz_channels: rgb` for a
-    pack in the other order. Without `aux_data.npz`, `extra_per_half` images of each seen class are held out per half.
+    pack in the other order. `extra` is `published` where `aux_data.npz` lies there and else `drawn`, which holds
+    `extra_per_half` images of each seen class out per half; `clean` drops published images that are training images.
     """
     root = Path(root)
     sizes = split_sizes(classes)
@@ -60,13 +62,14 @@ def collect(
     infos = [info for pack in packs.values() for info in pack.infos]
     if any(info.supercategory for info in infos):
         check_supercategories(infos)
-    has_extra = (root / "aux_labels.pkl").exists()
-    held_out = {} if has_extra else hold_out(packs["seen"].images, per_half=extra_per_half, seed=seed)
+    extra = extra or ("published" if (root / "aux_labels.pkl").exists() else "drawn")
+    facts: dict[str, Any] = {"source": "tieredimagenet_packed", "seed": seed, "extra": extra}
     files = {class_name: images for pack in packs.values() for class_name, images in pack.images.items()}
-    pictures = deal(infos, files, held_out)
-    if has_extra:
-        pictures += _released_extra(root, packs["seen"].infos, npz_channels, seed)
-    facts = {"source": "tieredimagenet_packed", "seed": seed, "extra": "published" if has_extra else "drawn"}
+    if extra == "drawn":
+        pictures = deal(infos, files, hold_out(packs["seen"].images, per_half=extra_per_half, seed=seed))
+    else:
+        released, counts = _released_extra(root, packs["seen"], npz_channels, seed, clean=extra == "clean")
+        pictures, facts = [*deal(infos, files, {}), *released], facts | counts
     return gather(name, infos, pictures, provenance=facts)
 
 
@@ -89,20 +92,29 @@ def _read_split(root: Path, split: str, npz_channels: str) -> Packed:
     return Packed(infos, images)
 
 
-def _released_extra(root: Path, seen: list[ClassInfo], npz_channels: str, seed: int) -> list[Picture]:
-    """The released extra images, each class's in two halves; their sorted labels count the seen classes."""
+def _released_extra(
+    root: Path, seen: Packed, npz_channels: str, seed: int, *, clean: bool
+) -> tuple[list[Picture], dict[str, int]]:
+    """The released extra images, each class's in two halves, and how many of them are training images.
+
+    Their sorted labels count the seen classes.
+    """
     file = root / "aux_labels.pkl"
     labels, _ = _read_labels(file)
     found = np.unique(labels).tolist()
-    if len(found) != len(seen):
-        raise BadInput(f"{file}: has {len(found)} classes, expected the {len(seen)} seen classes")
+    if len(found) != len(seen.infos):
+        raise BadInput(f"{file}: has {len(found)} classes, expected the {len(seen.infos)} seen classes")
     raw = _images(root, "aux_data", len(labels), npz_channels)
+    train = [image for images in seen.images.values() for image in images]
+    content = shared_contents([*train, *raw])
     pictures = []
-    for info, label in zip(seen, found, strict=True):
-        members = shuffled([raw[place] for place in np.flatnonzero(labels == label)], seed, "extra", info.name)
-        for role, half in two_halves(members).by_role().items():
-            pictures += [Picture(each, info.name, role) for each in half]
-    return pictures
+    for info, label in zip(seen.infos, found, strict=True):
+        halves = two_halves(
+            shuffled([raw[place] for place in np.flatnonzero(labels == label)], seed, "extra", info.name)
+        )
+        kept = cleaned(halves, train, content) if clean else halves
+        pictures += [Picture(each, info.name, role) for role, half in kept.by_role().items() for each in half]
+    return pictures, {"extra_listed": len(raw), "extra_among_training": len(among_training(raw, train, content))}
 
 
 def _read_labels(file: Path) -> tuple[np.ndarray, dict[str, Any]]:
