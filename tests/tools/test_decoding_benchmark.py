@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from tests.data.raw_trees import folder_tree
-from tools.benchmarks.decoding import bench_decoding
+from tools.benchmarks.decoding import bench_decoding, decode
 
 
 def test_a_whole_pack_is_timed_against_the_bare_loop(tmp_path: Path) -> None:
     folder_tree(tmp_path, "abc", 8)
-    measured = bench_decoding(1, folder=tmp_path)
+    measured = bench_decoding(decode, 1, folder=tmp_path)
     assert measured["ours_s"] > 0
     assert measured["ratio"] == measured["reference_s"] / measured["ours_s"]

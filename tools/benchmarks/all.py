@@ -6,7 +6,7 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-from tools.benchmarks.decoding import bench_decoding
+from tools.benchmarks.decoding import bench_decoding, decode, decode_reduced
 from tools.benchmarks.evaluation import CASES as EVALUATION_CASES
 from tools.benchmarks.evaluation import bench_evaluation
 from tools.benchmarks.heads import CASES as HEAD_CASES
@@ -15,7 +15,8 @@ from tools.benchmarks.heads import bench_heads
 BENCHMARKS: dict[str, Callable[[int], dict[str, float]]] = {
     **{name: partial(bench_evaluation, name) for name in (*EVALUATION_CASES, "sampling_20way", "peak_fraction")},
     **{name: partial(bench_heads, name) for name in HEAD_CASES},
-    "decode": bench_decoding,
+    "decode": partial(bench_decoding, decode),
+    "decode_reduced": partial(bench_decoding, decode_reduced),
 }
 
 
