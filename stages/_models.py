@@ -51,12 +51,17 @@ def write_model(
 ) -> None:
     """Write weights, card, and the embeddings of the images that an evaluation needs, each embedded once."""
     save_weights(module, folder / "model.safetensors")
-    with whole_file(folder / "model.json") as partial:
-        partial.write_text(json.dumps(asdict(card), indent=1, sort_keys=True) + "\n")
+    write_card(folder, card)
     rows_N = rows_needed(dataset, draw_exemplars(dataset, EXEMPLARS, seed))
     embeddings_ND = embed(backbone, dataset, rows_N, device)
     model = sha256(folder / "model.safetensors")
     write_embeddings(folder / "embeddings.safetensors", Embedded(rows_N, embeddings_ND, model))
+
+
+def write_card(folder: Path, card: Card) -> None:
+    """Write a model's card beside its weights."""
+    with whole_file(folder / "model.json") as partial:
+        partial.write_text(json.dumps(asdict(card), indent=1, sort_keys=True) + "\n")
 
 
 def read_card(folder: Path) -> Card:

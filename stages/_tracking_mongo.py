@@ -21,6 +21,7 @@ import bson
 import gridfs
 import pymongo
 from bson import ObjectId
+from bson.errors import BSONError
 from pymongo.database import Database
 from pymongo.errors import ConfigurationError, DuplicateKeyError, InvalidURI, PyMongoError
 
@@ -81,7 +82,7 @@ def copied_states(database: Database[dict[str, Any]]) -> dict[str, str]:
 
 def copy_run(folder: Path, database: Database[dict[str, Any]]) -> None:
     """Bring the server's copy of one run up to date; raises BadInput for a folder that is no run, PyMongoError."""
-    with exclusive(folder / ".copying"):  # a stage and a tool may both be at it
+    with _damage_named(folder), exclusive(folder / ".copying"):  # a stage and a tool may both be at it
         now = state(folder)  # before reading: what is written meanwhile is copied the next time
         document = _read_document(folder)
         number = _number(folder.name, document, database)
@@ -93,8 +94,28 @@ def copy_run(folder: Path, database: Database[dict[str, Any]]) -> None:
         database.runs.update_one({"_id": number}, {"$set": _fitting(document, folder)})
 
 
-def _read_document(folder: Path) -> dict[str, Any]:
+@contextmanager
+def _damage_named(folder: Path, *more: type[Exception]) -> Iterator[None]:
+    """Turn what a record of the wrong shape makes raise, and `more`, into a sentence that names the folder."""
+    damage: tuple[type[Exception], ...] = (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        BSONError,
+        *more,
+    )
     try:
+        yield
+    except BadInput:
+        raise
+    except damage as error:
+        raise BadInput(f"{folder} is no whole record of a run ({error!r}); restore or remove that folder") from error
+
+
+def _read_document(folder: Path) -> dict[str, Any]:
+    with _damage_named(folder, OSError):
         document = read_json(folder / "run.json")
         document.update({key: datetime.fromisoformat(document[key]) for key in TIMES if document.get(key)})
         document["config"] = read_json(folder / "config.json")
@@ -103,8 +124,6 @@ def _read_document(folder: Path) -> dict[str, Any]:
         document["captured_out"] = _cut((folder / "cout.txt").read_text(encoding="utf-8"))
         document["format"] = "MongoObserver-0.7.0"
         document["experiment"]["sources"], document["artifacts"]  # noqa: B018 - both must be there
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"{folder} is no whole record of a run ({error!r}); restore or remove that folder") from error
     return _storable(document)
 
 

@@ -114,13 +114,12 @@ class Candidates:
 
     def best(self, tasks: Tasks, number: int, device: torch.device) -> tuple[dict[str, Any], Method]:
         """The option set with the largest HM on validation tasks, and the method built with it."""
-        first = self.build({})
-        grid = first.tuning_grid
-        if len(grid) == 1:
-            return {**self.options, **grid[0]}, first if not grid[0] else self.build(grid[0])
+        grid = method_class(self.name).tuning_grid
         built = [self.build(tuned) for tuned in grid]
-        values = [self._validated(one, tasks, number, device) for one in built]
-        place = max(range(len(grid)), key=values.__getitem__)
+        place = 0
+        if len(grid) > 1:
+            values = [self._validated(one, tasks, number, device) for one in built]
+            place = max(range(len(grid)), key=values.__getitem__)
         return {**self.options, **grid[place]}, built[place]
 
     def _validated(self, method: Method, tasks: Tasks, number: int, device: torch.device) -> float:

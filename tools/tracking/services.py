@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from bson.errors import BSONError
 from pymongo.database import Database
 from pymongo.errors import PyMongoError
 
@@ -225,8 +224,6 @@ def sync(
             show(f"{number}/{len(due)} {folder.name}")
         except BadInput as error:
             problems.append(str(error))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, BSONError) as error:
-            problems.append(f"{folder} is no whole record of a run ({error!r}); restore or remove that folder")
         known[folder.name] = now
     return problems
 
