@@ -5,6 +5,7 @@ from pathlib import Path
 PARAMS = Path("params.yaml")
 RUNS = Path("runs")
 PAPER = Path("paper")
+GRID = PAPER / "grid.yaml"
 ALL_RESULTS = Path("results") / "cells"
 EXPERIMENT = "experiment"  # the name under which the experiment at the top of params.yaml runs
 

@@ -16,6 +16,7 @@ Number = Annotated[int, Field(ge=0, le=10**9)]
 Positive = Annotated[float, Field(gt=0, lt=1e9)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Way = Count | Literal["all"]  # all: as many ways as there are unseen classes
 Options = dict[str, Any]
 
 MOST_BYTES = 1 << 20
@@ -67,26 +68,32 @@ class DatasetParams(Strict):
 
 
 class TaskList(Strict):
-    """So many test tasks of so many ways.
-
-    `few_shot` measures them among their own classes too, `detailed` adds MAP and confidences, which cost most.
-    """
+    """So many test tasks of so many ways."""
 
     way: Count
     tasks: Count
-    few_shot: bool = False
-    detailed: bool = False
 
 
 class EpisodeParams(Strict):
-    """The stored tasks of a dataset, drawn for every shot; validation tasks of the first list's ways select models."""
+    """The stored tasks of a dataset, drawn for every shot."""
 
     shots: Annotated[list[Count], Field(min_length=1)]
     query: Count
     test: Annotated[list[TaskList], Field(min_length=1)]
     calibration: Count
-    selection: Count
     seen: Number  # tasks over the seen classes themselves; 0: none
+
+
+class MeasuringParams(Strict):
+    """How methods are measured on the stored tasks.
+
+    Validation tasks of `selection` choose weights and options. Tasks of the ways in `few_shot` are measured among their
+    own classes too; those in `detailed` get MAP and confidences, which cost most.
+    """
+
+    selection: TaskList
+    few_shot: list[Way]
+    detailed: list[Way]
 
 
 class ScheduleParams(Strict):
@@ -123,18 +130,27 @@ class BackboneParams(Strict):
     options: Options = {}
 
 
-class PretrainedParams(Strict):
-    """One pre-trained backbone; `epochs: 0` leaves it at its random initial weights."""
+class ClassifierParams(Strict):
+    """The many-shot classifier that a backbone is pre-trained with."""
 
-    dataset: Name
-    backbone: BackboneParams
-    classifier: str
-    classifier_options: Options = {}
-    epochs: Number
+    name: str
+    options: Options = {}
+
+
+class PretrainingSettings(Strict):
+    """What all pre-trainings have in common."""
+
     batch: Count
     label_smoothing: Share
     optimisation: OptimisationParams
-    augmentation: AugmentationParams = AugmentationParams()
+    augmentation: AugmentationParams
+
+
+class PretrainingParams(PretrainingSettings):
+    """How every backbone is pre-trained: for some epochs by dataset, with one of the classifiers."""
+
+    epochs: dict[Name, Count]
+    classifiers: dict[Name, ClassifierParams]
 
 
 class TrainingParams(Strict):
@@ -148,43 +164,23 @@ class TrainingParams(Strict):
 
 
 class MethodParams(Strict):
-    """A method's options, its training where it has one, and how many tasks it is measured on where not all.
+    """A method's options, its training where it has one, and how many tasks it is measured on (0: all).
 
-    `pretraining` names the pre-trained backbone it starts from: <dataset>-<pretraining>. `base`: the method whose
-    trained model it adapts.
+    `pretraining` names the classifier it was pre-trained with. `base`: the method whose trained model it adapts.
     """
 
     pretraining: Name = "linear"
     base: Name | None = None
-    options: Options = {}
+    options: Options
+    limit: Number
     training: TrainingParams | None = None
-    limit: Count | None = None
-
-
-class Cell(Strict):
-    """One measured method. `pretrained`: the backbone it starts from."""
-
-    dataset: Name
-    method: Name
-    shot: Count
-    pretrained: Name
-    options: Options = {}
-
-
-class AdaptedCell(Strict):
-    """A method measured on the trained model of another cell, `base`, whose method is `base_method`."""
-
-    dataset: Name
-    method: Name
-    shot: Count
-    base: Name
-    base_method: Name
 
 
 class Params(Strict):
     """All of params.yaml."""
 
     seed: Number
+    threads: Count
     benchmark: BenchmarkParams
     dataset: Name
     method: Name
@@ -194,47 +190,45 @@ class Params(Strict):
     precision: Precision
     datasets: dict[Name, DatasetParams]
     episodes: dict[Name, EpisodeParams]
-    pretrained: dict[Name, PretrainedParams]
+    measuring: MeasuringParams
+    pretraining: PretrainingParams
+    backbones: dict[Name, BackboneParams]
     methods: dict[Name, MethodParams]
-    cells: dict[Name, Cell]
-    untrained: dict[Name, Cell]
-    adapted: dict[Name, AdaptedCell]
     paper: PaperParams
 
     @model_validator(mode="after")
     def _names_lead_somewhere(self) -> "Params":
-        problems = _unknown("dataset", "", {self.dataset}, self.datasets)
-        problems += _unknown("method", "", {self.method}, self.methods)
-        problems += _unknown("episodes", "", set(self.datasets) ^ set(self.episodes), {})
-        for name, pretrained in self.pretrained.items():
-            problems += _unknown("dataset", f"pretrained.{name}.", {pretrained.dataset}, self.datasets)
-        for group, cells in (("cells", self.cells), ("untrained", self.untrained), ("adapted", self.adapted)):
-            for name, cell in cells.items():
-                problems += _unknown("dataset", f"{group}.{name}.", {cell.dataset}, self.datasets)
-                problems += _unknown("method", f"{group}.{name}.", {cell.method}, self.methods)
-                if isinstance(cell, Cell):
-                    problems += _unknown("pretrained", f"{group}.{name}.", {cell.pretrained}, self.pretrained)
-                else:
-                    problems += _unknown("base", f"{group}.{name}.", {cell.base}, self.cells)
-            for name, cell in cells.items():
-                problems += self._unstored(f"{group}.{name}.", cell.dataset, cell.shot)
-        problems += self._unstored("", self.dataset, self.shot)
+        problems = unknown("dataset", self.dataset, self.datasets) + unknown("method", self.method, self.methods)
+        for group, names in (
+            ("episodes", self.episodes),
+            ("backbones", self.backbones),
+            ("pretraining.epochs", self.pretraining.epochs),
+        ):
+            problems += [
+                f"{group}: {name!r} is in it or in datasets, expected in both"
+                for name in sorted(set(names) ^ set(self.datasets))
+            ]
+        for name, method in self.methods.items():
+            place = f"methods.{name}.pretraining"
+            problems += unknown(place, method.pretraining, self.pretraining.classifiers)
+        if self.dataset in self.episodes:
+            problems += unstored(self.episodes[self.dataset], self.dataset, self.shot)
         if problems:
             raise ValueError("; ".join(problems))
         return self
 
-    def _unstored(self, where: str, dataset: str, shot: int) -> list[str]:
-        stored = self.episodes[dataset].shots if dataset in self.episodes else [shot]
-        if shot in stored:
-            return []
-        return [
-            f"{where}shot is {shot}, {dataset} has stored tasks of {stored} shots; add it to episodes.{dataset}.shots"
-        ]
+
+def unknown(place: str, name: str, known: Any) -> list[str]:
+    """What is wrong with a name that leads nowhere, as a sentence; nothing where it is known."""
+    return [] if name in known else [f"{place} is {name!r}, expected one of {', '.join(known)}"]
 
 
-def _unknown(key: str, where: str, names: set[str], known: Any) -> list[str]:
-    expected = f"expected one of {', '.join(known)}" if known else "expected the same names as in datasets"
-    return [f"{where}{key} is {name!r}, {expected}" for name in sorted(names - set(known))]
+def unstored(episodes: EpisodeParams, dataset: str, shot: int) -> list[str]:
+    """The same of a shot without stored tasks."""
+    if shot in episodes.shots:
+        return []
+    stored = f"{dataset} has stored tasks of {episodes.shots} shots"
+    return [f"shot is {shot}, {stored}; add it to episodes.{dataset}.shots"]
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -265,14 +259,14 @@ def read_params(file: Path) -> Params:
     except (yaml.YAMLError, RecursionError, UnicodeDecodeError, ValueError, TypeError) as error:
         raise BadInput(f"{file}: not plain YAML ({' '.join(str(error).split())}); correct that line") from error
     if not isinstance(content, dict):
-        raise BadInput(f"{file}: holds {type(content).__name__}, expected keys such as seed, datasets and cells")
+        raise BadInput(f"{file}: holds {type(content).__name__}, expected keys such as seed, datasets and methods")
     try:
         return Params.model_validate(content)
     except ValidationError as error:
-        raise BadInput(f"{file}: {'; '.join(map(_sentence, error.errors()))}") from error
+        raise BadInput(f"{file}: {'; '.join(map(sentence, error.errors()))}") from error
 
 
-def _sentence(problem: Any) -> str:
+def sentence(problem: Any) -> str:
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "value_error":
         return str(problem["ctx"]["error"])
@@ -282,11 +276,3 @@ def _sentence(problem: Any) -> str:
         return f"{place} is missing"
     seen = repr(problem["input"])
     return f"{place} is {seen if len(seen) < 60 else seen[:57] + '...'}, expected: {problem['msg'].lower()}"
-
-
-def named(kind: str, arguments: list[str], known: Any) -> str:
-    """The one name on a stage's command line; raises BadInput where it is missing or leads nowhere in params.yaml."""
-    given = arguments[1:]
-    if len(given) != 1 or given[0] not in known:
-        raise BadInput(f"got {' '.join(given) or 'no name'}, expected one {kind} of params.yaml: {', '.join(known)}")
-    return given[0]

@@ -6,8 +6,9 @@ from typing import Any
 from repro import paths
 from repro.data.dataset import open_dataset
 from repro.data.episodes import Tasks, TaskSpec, draw_tasks, ways_available, write_tasks
+from stages._arguments import the_name
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
-from stages._params import EpisodeParams, named, read_params
+from stages._params import EpisodeParams, read_params
 from stages._progress import bar
 
 ex = prepare(Experiment("episodes"))
@@ -44,6 +45,6 @@ def draw(dataset: str, episodes: dict[str, Any], seed: int, _run: Run) -> dict[s
 if __name__ == "__main__":
     with bad_input_exits():
         params = read_params(paths.PARAMS)
-        name = named("dataset", sys.argv, params.datasets)
+        name = the_name(sys.argv, "dataset", params.datasets)
         config = {"dataset": name, "episodes": params.episodes[name].model_dump(), "seed": params.seed}
     run(ex, config, stage="episodes", cell=name)

@@ -17,14 +17,14 @@ from repro.evaluation.embed import Embedded
 from repro.files import sha256, whole_file
 from repro.methods.base import Method
 from repro.methods.registry import method_class
+from repro.models.device import pick_device
 from repro.results.records import TASKS, read_records, summarise, write_json, write_records
-from repro.training.device import pick_device
-from stages._configs import evaluation_config, measured_cells
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
-from stages._methods import completed, load_method, remember
-from stages._models import read_embedded
-from stages._params import Machine, TaskList, named, read_params
+from stages._params import Machine, read_params
 from stages._progress import bar
+from stages.shared.configs import evaluation_config
+from stages.shared.methods import completed, load_method, remember
+from stages.shared.models import read_embedded
 
 ex = prepare(Experiment("evaluate"))
 logger = logging.getLogger(__name__)
@@ -43,25 +43,30 @@ def main(
     model: str,
     options: dict[str, Any],
     way: int,
-    tasks: list[dict[str, Any]],
+    ways: list[int],
+    few_shot: list[int],
+    detailed: list[int],
     seen: bool,
     limit: int | None,
-    selection: int,
+    selection: dict[str, int],
     benchmark: str,
     machine: dict[str, Any],
+    threads: int,
     seed: int,
     _run: Run,
 ) -> dict[str, Any]:
     """Load, tune on validation tasks where the method asks for it, measure, and write the per-task records."""
+    torch.set_num_threads(threads)
     data, computer = open_dataset(paths.dataset(dataset)), Machine(**machine)
-    folder, lists = Path(model), [TaskList(**entry) for entry in tasks]
-    device, embedded = pick_device(computer.device), read_embedded(folder)
-    test = {entry.way: stored_tasks(dataset, f"test/{entry.way}way", shot) for entry in lists}
-    val = {entry.way: stored_tasks(dataset, f"val/{entry.way}way", shot) for entry in lists}
+    folder, device = Path(model), pick_device(computer.device)
+    embedded = read_embedded(folder)
+    test = {count: stored_tasks(dataset, f"test/{count}way", shot) for count in ways}
+    val = {count: stored_tasks(dataset, f"val/{count}way", shot) for count in ways}
     seen_tasks = stored_tasks(dataset, "test/seen", shot) if seen else None
 
     candidates = Candidates(folder, method, options, embedded, data, seed)
-    chosen, built = candidates.best(val[lists[0].way], selection, device)
+    tuning = stored_tasks(dataset, f"val/{selection['way']}way", shot)
+    chosen, built = candidates.best(tuning, selection["tasks"], device)
     if seen_tasks is not None:
         embedded = completed(embedded, built, data, seen_tasks.support_TWK, device)
     planned = sum(min(limit or tasks.spec.tasks, tasks.spec.tasks) for tasks in [*test.values(), *val.values()])
@@ -72,8 +77,8 @@ def main(
             data,
             test,
             val,
-            few_shot_ways=tuple(entry.way for entry in lists if entry.few_shot),
-            detailed_ways=tuple(entry.way for entry in lists if entry.detailed),
+            few_shot_ways=tuple(few_shot),
+            detailed_ways=tuple(detailed),
             seen=seen_tasks,
             limit=limit,
             memory_mb=computer.memory_mb,
@@ -162,7 +167,6 @@ def write_rows(file: Path, names: list[str], rows: list[list[Any]]) -> None:
 if __name__ == "__main__":
     with bad_input_exits():
         params = read_params(paths.PARAMS)
-        name = named("cell", sys.argv, measured_cells(params))
-        config = evaluation_config(params, name)
+        config = evaluation_config(sys.argv, params)
         method_class(config["method"])  # loaded before the run begins, so that its file is among the recorded sources
-    run(ex, config, stage="evaluate", cell=name)
+    run(ex, config, stage="evaluate", cell=config["cell"])

@@ -9,6 +9,7 @@ from repro.report.facts import Benchmark
 from repro.report.paper import Form, render_paper
 from repro.results.provenance import WritingRun
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
+from stages._grid import evaluation_stages
 from stages._paper_facts import dataset_facts
 from stages._params import read_params
 from stages._tracking import runs_folder
@@ -38,7 +39,7 @@ def paper(
         form=form,
         way=way,
         query=query,
-        reproduce=lambda cell: f"dvc repro {stages.get(cell, 'evaluate')}@{cell}",
+        reproduce=lambda cell: f"dvc repro {stages.get(cell, f'evaluate@{cell}')}",
         runs=writing_runs(runs_folder()),
     )
     figures = sorted((paths.PAPER / "figures").glob("*.png"))
@@ -74,14 +75,11 @@ if __name__ == "__main__":
         config = {
             "benchmark": params.benchmark.model_dump(),
             "datasets": list(params.datasets),
-            "backbones": {one.dataset: one.backbone.name for one in params.pretrained.values()},
+            "backbones": {dataset: backbone.name for dataset, backbone in params.backbones.items()},
             "form": params.paper.form,
-            "way": first.test[0].way,
+            "way": params.measuring.selection.way,
             "query": first.query,
-            "stages": {
-                **dict.fromkeys(params.untrained, "evaluate_untrained"),
-                **dict.fromkeys(params.adapted, "evaluate_adapted"),
-            },
+            "stages": evaluation_stages(),
             "seed": params.seed,
         }
     run(ex, config, stage="paper", cell="all")

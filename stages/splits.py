@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.data.contact_sheet import write_contact_sheet
 from repro.data.dataset import open_dataset, write_dataset
-from repro.data.glyphs import render_glyphs
-from repro.data.packing import pack
-from repro.data.sources import collect
+from repro.preparation.contact_sheet import write_contact_sheet
+from repro.preparation.glyphs import render_glyphs
+from repro.preparation.packing import pack
+from repro.preparation.sources import collect
+from stages._arguments import the_name
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
-from stages._params import named, read_params
+from stages._params import read_params
 from stages._progress import bar, counting
 
 GLYPHS = "glyphs"
@@ -46,6 +47,6 @@ def decode(folder: Path, source: str, size: int, options: dict[str, Any], worker
 if __name__ == "__main__":
     with bad_input_exits():
         params = read_params(paths.PARAMS)
-        name = named("dataset", sys.argv, params.datasets)
+        name = the_name(sys.argv, "dataset", params.datasets)
         config = params.datasets[name].model_dump() | {"seed": params.seed, "workers": params.machine.workers}
     run(ex, {"dataset": name, **config}, stage="splits", cell=name)

@@ -13,17 +13,17 @@ from repro.evaluation.embed import Embedded, embed
 from repro.files import sha256
 from repro.methods.base import Method
 from repro.methods.registry import method_class
+from repro.models.device import Acceleration
 from repro.training.checkpoints import clear_checkpoints
-from repro.training.device import Acceleration
 from repro.training.distributed import World, joined
 from repro.training.episodic import meta_train
 from repro.training.loop import Training
-from stages._configs import trained_cells, training_config
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
-from stages._methods import remember, start_method
-from stages._models import write_model
-from stages._params import Machine, TrainingParams, named, read_params
-from stages._training import augmentation_from, optimisation_from, train_shown, write_curve
+from stages._params import Machine, TrainingParams, read_params
+from stages.shared.configs import training_config
+from stages.shared.methods import remember, start_method
+from stages.shared.models import write_model
+from stages.shared.training import augmentation_from, optimisation_from, train_shown, write_curve
 
 ex = prepare(Experiment("train"))
 MEASURE = "val_hm"
@@ -38,22 +38,23 @@ def main(
     pretrained: str,
     options: dict[str, Any],
     training: dict[str, Any] | None,
-    way: int,
-    selection: int,
+    selection: dict[str, int],
     precision: dict[str, Any],
     machine: dict[str, Any],
+    threads: int,
     seed: int,
     _run: Run,
 ) -> dict[str, float]:
     """Train where the method has a training, keep the weights with the best HM on validation tasks, and embed once."""
+    torch.set_num_threads(threads)
     data, computer = open_dataset(paths.dataset(dataset)), Machine(**machine)
     card, model = start_method(paths.pretrained(pretrained), method, options, seed)
     result = {}
     with joined(computer.device) as world:
         if training is not None:
             params, acceleration = TrainingParams(**training), Acceleration(**precision)
-            tasks = read_tasks(paths.episodes(dataset) / f"val/{way}way-{shot}shot.safetensors")
-            validate = Validation(data, tasks, selection, world.device, seed)
+            tasks = read_tasks(paths.episodes(dataset) / f"val/{selection['way']}way-{shot}shot.safetensors")
+            validate = Validation(data, tasks, selection["tasks"], world.device, seed)
             loop = meta_training(model, data, shot, params, acceleration, validate, world, seed)
             settings = {
                 "options": options,
@@ -117,7 +118,6 @@ def meta_training(
 if __name__ == "__main__":
     with bad_input_exits():
         params = read_params(paths.PARAMS)
-        name = named("cell", sys.argv, trained_cells(params))
-        config = training_config(params, name)
+        config = training_config(sys.argv, params)
         method_class(config["method"])  # loaded before the run begins, so that its file is among the recorded sources
-    run(ex, config, stage="train", cell=name)
+    run(ex, config, stage="train", cell=config["cell"])

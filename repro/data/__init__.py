@@ -1,1 +1,1 @@
-"""Datasets, splits, tasks and randomness."""
+"""Stored datasets, tasks, batches and randomness."""

@@ -18,7 +18,7 @@ from repro.report.layout import TABLES
 from repro.report.needs import required_cells
 from repro.report.pdf import compile_pdf
 from repro.report.tables import DASH, TableView, view_table
-from repro.report.templates import tex_environment
+from repro.report.templates import markdown_environment, tex_environment
 from repro.results.paper_claims import CLAIMS
 from repro.results.provenance import Origin, Traced, WritingRun, as_json, origin, read_dvc_hashes
 from repro.results.published import read_published
@@ -54,7 +54,7 @@ def render_paper(
     runs: Mapping[str, WritingRun] = MappingProxyType({}),
     reproduce: Callable[[str], str] = "dvc repro evaluate@{}".format,
 ) -> Rendered:
-    """Write tables.tex, figures.tex, figures/, claims.tex, claims.json, provenance.json, report.html and main.pdf.
+    """Write tables.tex, figures.tex, figures/, claims.{tex,md,json}, provenance.json, report.html and main.pdf.
 
     `out` holds main.tex already; without it, or without TeX, there is no PDF and the result says so. `form` chooses
     whether tables.tex shows our numbers alone or beside the published ones. `runs` are the runs that wrote the records,
@@ -77,6 +77,8 @@ def render_paper(
     for name in pages:
         text = tex_environment(templates).get_template(f"{name}.tex")
         _write(out / f"{name}.tex", text.render(pages, benchmark=benchmark, form=form, dash=DASH, summary=sentence))
+    listed = markdown_environment(templates).get_template("claims.md")
+    _write(out / "claims.md", listed.render(summary=sentence, claims=claims, benchmark=benchmark))
     _write(out / "claims.json", _claims_json(sentence, claims))
     origins = [cell.origin for cell in cells if cell.origin]
     _write(out / "provenance.json", as_json(origins, _numbers(tables, results)))

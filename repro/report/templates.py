@@ -1,4 +1,4 @@
-"""Jinja for TeX and for HTML; whatever a template prints is escaped, unless it says that it is markup already."""
+"""Jinja for TeX, HTML and Markdown; whatever a template prints is escaped, unless it says that it is markup already."""
 
 import re
 from pathlib import Path
@@ -76,6 +76,23 @@ def tex_environment(folder: Path) -> Environment:
     )
     environment.filters["markup"] = Markup
     return environment
+
+
+def markdown(value: Any) -> str:
+    """Escape for a Markdown table; line breaks become spaces."""
+    return re.sub(r"([\\`*_\[\]<|~&])", r"\\\1", " ".join(str(value).split()))
+
+
+def markdown_environment(folder: Path) -> Environment:
+    """Templates with Jinja's own delimiters and Markdown escaping."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+        finalize=markdown,
+    )
 
 
 def html_environment(folder: Path) -> Environment:

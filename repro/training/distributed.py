@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from repro.errors import BadInput
-from repro.training.device import make_deterministic, pick_device
+from repro.models.device import make_deterministic, pick_device
 
 
 @dataclass(frozen=True)

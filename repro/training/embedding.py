@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from repro.data.batches import Draws
 from repro.data.loading import Draw, ImageStore, fetched, normalise
 from repro.data.seeding import generator
+from repro.models.device import Acceleration
 from repro.training.augment import Augmentation
-from repro.training.device import Acceleration
 from repro.training.distributed import World
 
 

@@ -15,8 +15,8 @@ from repro.data.loading import ImageStore
 from repro.data.seeding import generator
 from repro.errors import BadInput
 from repro.methods.base import EmbeddedBatch, Method
+from repro.models.device import PLAIN, Acceleration
 from repro.training.augment import NO_AUGMENTATION, Augmentation
-from repro.training.device import PLAIN, Acceleration
 from repro.training.distributed import ALONE, World
 from repro.training.embedding import Embedder, FrozenEmbedder, LiveEmbedder
 from repro.training.loop import Training

@@ -15,9 +15,9 @@ from repro.data.batches import ShuffledBatches, ShuffledRows
 from repro.data.dataset import Dataset
 from repro.data.loading import ImageStore
 from repro.errors import BadInput
+from repro.models.device import PLAIN, Acceleration
 from repro.models.pretrained import Pretrained
 from repro.training.augment import NO_AUGMENTATION, Augmentation
-from repro.training.device import PLAIN, Acceleration
 from repro.training.distributed import ALONE, World
 from repro.training.embedding import LiveEmbedder
 from repro.training.loop import Training

@@ -14,6 +14,7 @@ MAY_IMPORT = {
     "files": set(),
     "paths": set(),
     "data": set(),
+    "preparation": {"data"},
     "models": {"data"},
     "methods": {"models", "data"},
     "training": {"methods", "models", "data"},

@@ -6,7 +6,7 @@ from pathlib import Path
 from dvc.repo import Repo
 
 from repro.report.needs import required_cells
-from stages._configs import measured_cells
+from stages._grid import read_grid
 from stages._params import read_params
 from tests.architecture.reach import OURS, ROOT, reach
 
@@ -24,27 +24,25 @@ def stages() -> dict[str, tuple[str, frozenset[Path]]]:
 
 
 # They record, show and check; no result depends on them. Package descriptions hold no code.
-DECIDE_NOTHING = ("_experiment", "_params", "_progress", "_tracking", "__init__")
+DECIDE_NOTHING = (
+    *("_arguments", "_experiment", "_grid", "_params", "_progress", "_tracking"),
+    *("__init__", "errors", "files", "paths", "registry"),
+)
 # A package whose files are one unit: an edit in one of them re-runs whatever uses the package.
 UNITS = (
-    "repro/models",
-    "repro/methods",
-    "repro/methods/shared",
-    "repro/report",
-    "repro/results",
-    "repro/evaluation",
-    "repro/data/sources",
+    *("repro/data", "repro/preparation", "repro/models", "repro/methods/shared", "repro/training"),
+    *("repro/evaluation", "repro/results", "repro/report", "stages/shared"),
 )
 
 
 def reached_by(command: str) -> set[Path]:
     """The files that `python -m stages NAME CELL` loads and that decide its result, its own method's among them."""
-    _, _, _, stage, *cell = command.split()
-    params = read_params(ROOT / "params.yaml")
+    _, _, _, stage, *told = command.split()
     files = reach(f"stages.{stage}")
     if Path("repro/methods/registry.py") in files:
-        files |= reach(f"repro.methods.{measured_cells(params)[cell[0]].method}")
-    return {file for file in files if not (file.stem.startswith(DECIDE_NOTHING) and file.parts[0] in OURS)}
+        method = told[told.index("--method") + 1] if "--method" in told else read_params(ROOT / "params.yaml").method
+        files |= reach(f"repro.methods.{method}")
+    return {file for file in files if not file.stem.startswith(DECIDE_NOTHING)}
 
 
 def files_below(path: Path) -> set[Path]:
@@ -67,9 +65,27 @@ def test_every_stage_declares_what_it_reaches_and_nothing_else() -> None:
 
 
 def test_every_cell_that_the_paper_needs_is_measured() -> None:
-    measured = measured_cells(read_params(ROOT / "params.yaml"))
-    missing = {need.cell.name for need in required_cells()} - set(measured)
-    assert not missing
+    stored = {"mini": {5, 10, 15, "all"}, "tiered": {5, "all"}, "heterogeneous": {5}, "office": {5}}
+    grid = read_grid()
+    lines = grid["cells"] | grid["untrained"] | grid["adapted"]
+    for need in required_cells():
+        measure = lines[need.cell.name]["measure"]
+        for protocol, way in need.protocols:
+            if protocol == "seen":
+                assert measure["seen"], need.cell.name
+            else:
+                wanted = way if way in stored[need.cell.dataset] else "all"
+                assert wanted in measure["ways"], f"{need.cell.name}: {way} ways"
+
+
+def test_a_line_of_the_grid_is_named_after_what_it_says() -> None:
+    grid = read_grid()
+    for name, line in (grid["cells"] | grid["untrained"] | grid["adapted"]).items():
+        cell = line["cell"]
+        assert f"{name}-".startswith(f"{cell['dataset']}-{cell['method']}-{cell['shot']}shot-")
+        assert line.get("base") is None or grid["cells"][line["base"]]["cell"]["method"] == line["base_method"]
+    for name, line in grid["pretrained"].items():
+        assert name == f"{line['dataset']}-{'random' if line.get('random') else line['classifier']}"
 
 
 def test_an_edited_method_touches_its_own_cells_only() -> None:

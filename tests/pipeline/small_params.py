@@ -1,25 +1,26 @@
-"""params.yaml made small: four tiny datasets and a handful of cells, everything else as it is."""
+"""params.yaml and paper/grid.yaml made small: four tiny datasets and a handful of cells, everything else as it is."""
 
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+ROOT = Path(__file__).resolve().parents[2]
 SPLITS = ("seen", "val", "test")
 CLASSES = {"mini": 10, "tiered": 24, "heterogeneous": 30, "office": 10}  # per split; enough for every group
 IMAGES = {"train": 24, "val": 24, "test": 24, "seen_val": 12, "seen_test": 12}
 DOMAINS = {"mini": 1, "tiered": 1, "heterogeneous": 1, "office": 3}
-CELLS = {
+LINES = {
+    "pretrained": ("mini-linear", "mini-cosine", "heterogeneous-linear"),
     "cells": ("mini-castle-1shot", "mini-protonet-1shot", "heterogeneous-acastle-1shot"),
     "untrained": ("mini-mc_knn-1shot",),
     "adapted": ("mini-castle_adapted-1shot",),
 }
-PRETRAINED = ("mini-linear", "mini-cosine", "heterogeneous-linear")
 
 
-def small_params(file: Path) -> dict[str, Any]:
+def small_params() -> dict[str, Any]:
     """Read params.yaml and shrink it."""
-    params: dict[str, Any] = yaml.safe_load(file.read_text())
+    params: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text())
     for name, dataset in params["datasets"].items():
         dataset["options"] |= {
             "classes": dict.fromkeys(SPLITS, CLASSES[name]),
@@ -29,20 +30,35 @@ def small_params(file: Path) -> dict[str, Any]:
         params["episodes"][name] |= {
             "shots": [1, 5] if name == "mini" else [1],
             "query": 4,
-            "test": [{"way": 5, "tasks": 40, "few_shot": True, "detailed": True}],
+            "test": [{"way": 5, "tasks": 40}],
             "calibration": 20,
-            "selection": 10,
             "seen": 5 if name == "mini" else 0,
         }
-    for group, kept in CELLS.items():
-        params[group] = {name: params[group][name] for name in kept}
-    params["pretrained"] = {name: params["pretrained"][name] | {"epochs": 1} for name in PRETRAINED}
+    params["measuring"]["selection"]["tasks"] = 10
+    params["pretraining"]["epochs"] = dict.fromkeys(params["datasets"], 1)
     for method in params["methods"].values():
         if "training" in method:
             method["training"] |= {"steps": 4, "validate_every": 2}
-        if "limit" in method:
-            method["limit"] = 10
+        method["limit"] = min(method["limit"], 10)
     for name in ("castle", "acastle", "castle_minus"):
         params["methods"][name]["options"] |= {"classes": 6, "classifiers": 8, "queries": 16}
     params["machine"]["checkpoint_every"] = 2
+    params["threads"] = 1
     return params
+
+
+def small_grid() -> dict[str, dict[str, Any]]:
+    """Read paper/grid.yaml and keep a few lines, measured on the ways that the small tasks have."""
+    grid: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "paper" / "grid.yaml").read_text())
+    kept = {group: {name: grid[group][name] for name in names} for group, names in LINES.items()}
+    for group in ("cells", "untrained", "adapted"):
+        for line in kept[group].values():
+            line["measure"]["ways"] = [5]
+    return kept
+
+
+def write_small(folder: Path) -> None:
+    """Write both into a folder."""
+    (folder / "paper").mkdir(exist_ok=True)
+    (folder / "params.yaml").write_text(yaml.safe_dump(small_params(), sort_keys=False))
+    (folder / "paper" / "grid.yaml").write_text(yaml.safe_dump(small_grid(), sort_keys=False))

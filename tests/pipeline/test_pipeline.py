@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.pipeline.small_params import small_params
+from tests.pipeline.small_params import small_params, write_small
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.timeout(1200)
@@ -42,7 +42,7 @@ def make_workspace(folder: Path) -> Path:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
     shutil.copy(ROOT / "requirements.lock", folder / "requirements.lock")
-    (folder / "params.yaml").write_text(yaml.safe_dump(small_params(ROOT / "params.yaml"), sort_keys=False))
+    write_small(folder)
     call(folder, "git", "init", "--quiet")
     call(folder, "git", "add", "--all")
     call(folder, "git", "commit", "--quiet", "--message", "small")
@@ -143,7 +143,7 @@ def test_equal_parameters_and_seed_give_equal_bytes(
 def test_wrong_parameters_are_answered_in_one_sentence(
     change: dict[str, object], expected: str, tmp_path: Path
 ) -> None:
-    params = small_params(ROOT / "params.yaml") | change
+    params = small_params() | change
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
     for name in ("repro", "stages", "requirements.lock"):
         (tmp_path / name).symlink_to(ROOT / name)

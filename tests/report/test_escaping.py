@@ -1,5 +1,6 @@
 r"""Hostile strings (_ & % $ # { } ~ ^ \ <script>) reach TeX and HTML as text, never as code."""
 
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -12,7 +13,7 @@ from repro.report.diagrams import as_svg, as_tikz, read_scene
 from repro.report.facts import Benchmark
 from repro.report.html import CellView, render_report
 from repro.report.tables import DASH, RowView, TableView
-from repro.report.templates import Markup, tex, tex_environment
+from repro.report.templates import Markup, markdown, markdown_environment, tex, tex_environment
 from repro.results.provenance import Origin
 from tests.report.conftest import DATASETS, PAPER
 
@@ -48,6 +49,13 @@ def test_templates_escape_whatever_they_print() -> None:
     text = page.render(tables=[TABLE], benchmark=benchmark, form="beside", dash=DASH)
     assert r"\input{/etc" not in text and "<script>" not in text
     assert text.count(tex(HOSTILE)) >= 5
+
+
+def test_markdown_shows_hostile_text_as_text() -> None:
+    assert markdown("a|b *c* _d_ [e](f) <g> & `h` ~i~\nj") == (r"a\|b \*c\* \_d\_ \[e\](f) \<g> \& \`h\` \~i\~ j")
+    page = markdown_environment(PAPER / "templates").get_template("claims.md")
+    text = page.render(summary=HOSTILE, benchmark=Benchmark(HOSTILE, HOSTILE), claims=[])
+    assert text.count(markdown(HOSTILE)) == 3 and not re.search(r"(?<!\\)<script", text)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is NOT installed: hostile text was NOT compiled")

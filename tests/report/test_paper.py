@@ -16,7 +16,16 @@ from tests.report.conftest import BENCHMARK, DATASETS, MISSING, PAPER, Paper, re
 
 
 def test_every_file_is_written(paper: Paper) -> None:
-    for name in ("tables.tex", "figures.tex", "claims.tex", "claims.json", "provenance.json", "report.html"):
+    for name in (
+        "tables.tex",
+        "figures.tex",
+        "claims.tex",
+        "claims.json",
+        "claims.md",
+        "claims.md",
+        "provenance.json",
+        "report.html",
+    ):
         assert (paper.out / name).stat().st_size > 1000, name
     figures = {file.name for file in (paper.out / "figures").iterdir()}
     assert figures == {

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from dvc.repo import Repo
 
 from repro.data.dataset import Dataset
 from repro.methods.registry import method_class
@@ -11,11 +12,13 @@ from repro.models.pretrained import Pretrained
 from repro.training.episodic import meta_train
 from repro.training.pretrain import pretrain
 from stages._params import Params, read_params
-from stages._training import augmentation_from, optimisation_from
+from stages.shared.configs import evaluation_config, pretraining_config, training_config
+from stages.shared.training import augmentation_from, optimisation_from
 from tests.training.small import DIM, small_backbone
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {"embedded": ROOT / "params.yaml"} | {file.stem: file for file in (ROOT / "tools" / "scales").glob("*.yaml")}
+CONFIGS = {"pretrain": pretraining_config, "train": training_config, "evaluate": evaluation_config}
 every_scale = pytest.mark.parametrize("scale", FILES)
 
 
@@ -30,9 +33,17 @@ def test_there_are_the_papers_and_the_releases_presets() -> None:
 @every_scale
 def test_all_scales_have_the_same_pipeline(scale: str) -> None:
     ours, embedded = params(scale), params("embedded")
-    for group in ("datasets", "episodes", "pretrained", "methods", "cells", "untrained", "adapted"):
+    for group in ("datasets", "episodes", "backbones", "methods"):
         assert list(getattr(ours, group)) == list(getattr(embedded, group)), group
-    assert (ours.cells, ours.untrained, ours.adapted) == (embedded.cells, embedded.untrained, embedded.adapted)
+    assert list(ours.pretraining.classifiers) == list(embedded.pretraining.classifiers)
+
+
+@every_scale
+def test_every_line_of_the_grid_is_understood(scale: str) -> None:
+    for stage in Repo(str(ROOT)).index.stages:
+        _, _, _, name, *told = stage.cmd.split()
+        if name in CONFIGS:
+            assert CONFIGS[name](["", *told], params(scale))["dataset"] in params(scale).datasets, stage.addressing
 
 
 @every_scale
@@ -44,8 +55,7 @@ def test_a_method_starts_from_the_pre_training_it_asks_for(scale: str) -> None:
 
 def test_the_papers_numbers() -> None:
     paper = params("paper")
-    for pretrained in paper.pretrained.values():
-        assert (pretrained.optimisation.lr, pretrained.optimisation.momentum) == (0.1, 0.9)
+    assert (paper.pretraining.optimisation.lr, paper.pretraining.optimisation.momentum) == (0.1, 0.9)
     for name in ("castle", "acastle", "castle_minus"):
         training = paper.methods[name].training
         assert training is not None
@@ -70,8 +80,8 @@ def test_the_releases_numbers() -> None:
 @every_scale
 def test_every_pre_training_runs(scale: str, tiny: Dataset) -> None:
     torch.manual_seed(0)
-    chosen = params(scale).pretrained["mini-linear"]
-    model = Pretrained(small_backbone(), DIM, tiny.seen_classes, chosen.classifier, **chosen.classifier_options)
+    chosen, classifier = params(scale).pretraining, params(scale).pretraining.classifiers["linear"]
+    model = Pretrained(small_backbone(), DIM, tiny.seen_classes, classifier.name, **classifier.options)
     training = pretrain(
         model,
         tiny,

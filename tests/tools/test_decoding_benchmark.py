@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.data.raw_trees import folder_tree
+from tests.preparation.raw_trees import folder_tree
 from tools.benchmarks.decoding import bench_decoding, decode
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from repro.data.doctor import Finding, Report, examine
-from repro.data.sources import SOURCES
-from tests.data import raw_trees
-from tests.data.raw_trees import SEEN, TEST, VAL, mini_name, write_csv
+from repro.preparation.doctor import Finding, Report, examine
+from repro.preparation.sources import SOURCES
+from tests.preparation import raw_trees
+from tests.preparation.raw_trees import SEEN, TEST, VAL, mini_name, write_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 

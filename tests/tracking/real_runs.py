@@ -5,19 +5,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
-
-from tests.pipeline.small_params import small_params
+from tests.pipeline.small_params import write_small
 
 ROOT = Path(__file__).resolve().parents[2]
+METHODS, CELL = ("castle", "protonet"), "--dataset mini --shot 1"
 STAGES = (
     "splits mini",
     "episodes mini",
-    "pretrain mini-linear",
-    "train mini-castle-1shot",
-    "train mini-protonet-1shot",
-    "evaluate mini-castle-1shot",
-    "evaluate mini-protonet-1shot",
+    "pretrain mini-linear --dataset mini --classifier linear",
+    *(f"train mini-{name}-1shot {CELL} --method {name} --pretrained mini-linear" for name in METHODS),
+    *(
+        f"evaluate mini-{name}-1shot {CELL} --method {name} --ways 5 --model models/cells/mini-{name}-1shot"
+        for name in METHODS
+    ),
 )
 
 
@@ -25,7 +25,7 @@ def record(folder: Path) -> Path:
     """Run the stages in `folder`; give the folder of their records."""
     for name in ("repro", "stages", "requirements.lock"):
         (folder / name).symlink_to(ROOT / name)
-    (folder / "params.yaml").write_text(yaml.safe_dump(small_params(ROOT / "params.yaml"), sort_keys=False))
+    write_small(folder)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "DVC_ROOT": str(folder)}
     for stage in STAGES:
         subprocess.run([sys.executable, "-m", "stages", *stage.split()], cwd=folder, env=environment, check=True)

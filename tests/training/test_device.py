@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from repro.errors import BadInput
-from repro.training.device import Acceleration, make_deterministic, pick_device
+from repro.models.device import Acceleration, make_deterministic, pick_device
 
 
 def test_the_device_is_found_or_refused() -> None:

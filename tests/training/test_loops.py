@@ -10,9 +10,9 @@ from repro.data.dataset import Dataset
 from repro.data.loading import ImageStore, normalise
 from repro.errors import BadInput
 from repro.methods.base import EmbeddedBatch
+from repro.models.device import Acceleration
 from repro.models.pretrained import CLASSIFIERS, Pretrained
 from repro.training.augment import Augmentation
-from repro.training.device import Acceleration
 from repro.training.embedding import embed_rows
 from repro.training.loop import Diverged
 from repro.training.optim import Optimisation

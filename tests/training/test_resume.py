@@ -13,9 +13,9 @@ import torch
 
 from repro.data.dataset import Dataset
 from repro.errors import BadInput
+from repro.models.device import Acceleration
 from repro.models.weights import save_weights
 from repro.training.checkpoints import clear_checkpoints, write_checkpoint
-from repro.training.device import Acceleration
 from repro.training.loop import Training, run
 from repro.training.optim import Cosine, Optimisation
 from tests.training.resumed_run import main as run_to_the_end

@@ -1,10 +1,10 @@
 """Packing raw JPEGs against a bare decode loop over all cores on the same files.
 
-Ours is `repro.data.packing.pack` as a stage calls it: reading, hashing, decoding, resizing, writing, journal, manifest
-and the final sync. The reference is a warm pool of one process per core that opens, decodes and resizes with Pillow and
-throws the result away: `decode` as it is, `decode_reduced` at the same reduced scale as ours, which is the harder
-opponent. The files are like ILSVRC's: 500×375, about 100 kB. A
-ratio of 0.8 means 80 % of the bare loop's throughput.
+Ours is `repro.preparation.packing.pack` as a stage calls it: reading, hashing, decoding, resizing, writing, journal,
+manifest and the final sync. The reference is a warm pool of one process per core that opens, decodes and resizes with
+Pillow and throws the result away: `decode` as it is, `decode_reduced` at the same reduced scale as ours, which is the
+harder opponent. The files are like ILSVRC's: 500×375, about 100 kB. A ratio of 0.8 means 80 % of the bare loop's
+throughput.
 """
 
 import multiprocessing
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from repro.data.images import available_cores
+from repro.preparation.images import available_cores
 
 CLASSES, PER_CLASS, SIZE = 6, 160, 84
 
@@ -32,8 +32,8 @@ def bench_decoding(decoder: Callable[[str], int], repeats: int, folder: Path | N
     ):
         root = folder or write_jpegs(Path(scratch) / "raw")
         # Imported here, so that the reference's processes need not import torch.
-        from repro.data.packing import pack
-        from repro.data.sources import collect
+        from repro.preparation.packing import pack
+        from repro.preparation.sources import collect
         from tools.benchmarks.timing import interleaved
 
         files = sorted(str(file) for file in root.glob("*/*.[jJ]*"))

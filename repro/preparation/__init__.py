@@ -1,0 +1,1 @@
+"""From raw images, or fonts, to a stored dataset: sources, splits, the augmented seen sets, packing."""

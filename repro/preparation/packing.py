@@ -1,0 +1,190 @@
+"""A collection becomes a dataset folder: decoded in parallel straight into the final array, resumed after a stop.
+
+Beside the folder grows a work folder with the array and a journal: a line per finished block of images, with the hash
+of its pixels and the content hashes of its sources. A later run with the same collection, the same source files and
+the same size verifies the blocks that the journal names and decodes the rest; anything else starts anew. The work
+folder becomes the dataset folder by one rename after manifest and description are written.
+"""
+
+import errno
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from repro.data.dataset import IMAGES, describe_images
+from repro.errors import BadInput
+from repro.files import put_in_place
+from repro.preparation.collection import Collection, Picture
+from repro.preparation.images import available_cores, read_content, state_of, to_pixels
+
+log = logging.getLogger(__name__)
+
+BLOCK = 64  # images: 1.4 MB of pixels at 84×84, so that memory stays bounded and a stop loses little
+CHANNELS = 3
+VERSION = 1  # of decoding and journal: work done by another version is not resumed
+ROW_ALLOWANCE = 256  # bytes per image for manifest and journal, when asking for free space
+
+
+@dataclass(frozen=True)
+class Block:
+    """A finished block: its number, the hash of its pixels, and the content hash of each of its sources."""
+
+    number: int
+    pixels: str
+    contents: list[str]
+
+
+def pack(
+    collection: Collection,
+    folder: Path,
+    *,
+    size: int,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Decode all pictures to size×size RGB and write the whole dataset folder or none.
+
+    `progress` hears (images done, images in all), from this thread. Raises BadInput for an image that cannot be
+    decoded and for a full disk; finished work stays in the work folder for the next run.
+    """
+    work = work_folder(folder)
+    total = len(collection.pictures)
+    shape = (size, size, CHANNELS)
+    with _enough_space(work, total * (int(np.prod(shape)) + ROW_ALLOWANCE)):
+        finished = _open_work(work, _key(collection, size), (total, *shape))
+        done = sum(len(block.contents) for block in finished.values())
+        progress(done, total)
+        for block in _decode_rest(collection, work, size, finished, workers or available_cores()):
+            finished[block.number] = block
+            done += len(block.contents)
+            progress(done, total)
+        manifest = collection.manifest()
+        manifest["sha256"] = [digest for number in sorted(finished) for digest in finished[number].contents]
+        describe_images(work, collection.header, manifest, shape)
+        (work / "journal").unlink()
+        (work / "key").unlink()
+        put_in_place(work, folder)
+
+
+def work_folder(folder: Path) -> Path:
+    """Where `pack` keeps unfinished work for `folder`."""
+    return folder.parent / f".{folder.name}.packing"
+
+
+def _decode_rest(
+    collection: Collection, work: Path, size: int, finished: dict[int, Block], workers: int
+) -> Iterator[Block]:
+    """Decode the blocks that are not finished, a few ahead of the caller, and yield each once the journal has it."""
+    pictures = collection.pictures
+    missing = (number for number in range(-(-len(pictures) // BLOCK)) if number not in finished)
+    with (work / IMAGES).open("r+b") as array, (work / "journal").open("a", encoding="utf-8") as journal:
+        start = os.fstat(array.fileno()).st_size - len(pictures) * size * size * CHANNELS
+
+        def run(number: int) -> Block:
+            return _decode_block(number, pictures[number * BLOCK : (number + 1) * BLOCK], size, array.fileno(), start)
+
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                running: set[Future[Block]] = {pool.submit(run, number) for number in islice(missing, 2 * workers)}
+                while running:
+                    ready, running = wait(running, return_when=FIRST_COMPLETED)
+                    running |= {pool.submit(run, number) for number in islice(missing, len(ready))}
+                    for future in sorted(ready, key=_failed):  # what succeeded is kept before a failure is told
+                        block = future.result()
+                        journal.write(json.dumps(asdict(block)) + "\n")
+                        journal.flush()
+                        yield block
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+def _failed(future: Future[Block]) -> bool:
+    return future.exception() is not None
+
+
+def _decode_block(number: int, pictures: Sequence[Picture], size: int, array: int, start: int) -> Block:
+    """Decode one block and write it into its place in the array (a file descriptor; pixels begin at `start`)."""
+    pixels_NHWC = np.empty((len(pictures), size, size, CHANNELS), np.uint8)
+    contents = []
+    for place, picture in enumerate(pictures):
+        content = read_content(picture.raw)
+        contents.append(hashlib.sha256(content).hexdigest())
+        pixels_NHWC[place] = to_pixels(picture.raw, content, size)
+    # pwrite reports a full disk as an error; a store into a memory map would end the process with a signal.
+    left, offset = pixels_NHWC.data.cast("B"), start + number * BLOCK * size * size * CHANNELS
+    while left:
+        written = os.pwrite(array, left, offset)
+        left, offset = left[written:], offset + written
+    return Block(number, hashlib.sha256(pixels_NHWC.data).hexdigest(), contents)
+
+
+def _open_work(work: Path, key: str, shape: tuple[int, ...]) -> dict[int, Block]:
+    """Find the blocks that an earlier run with the same key finished; start a new work folder where there is none."""
+    if (work / "key").is_file() and (work / "key").read_text() == key:
+        finished = _verified_blocks(work)
+        log.info("%s: resuming with %d finished blocks", work, len(finished))
+        return finished
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    with (work / IMAGES).open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
+        stream.truncate(stream.tell() + int(np.prod(shape)))
+    (work / "journal").touch()
+    (work / "key").write_text(key)  # last: a folder without it is never resumed
+    return {}
+
+
+def _verified_blocks(work: Path) -> dict[int, Block]:
+    """The journal's blocks whose pixels in the array are the ones that were written."""
+    images_NHWC = np.load(work / IMAGES, mmap_mode="r")
+    finished = {}
+    for line in (work / "journal").read_text(encoding="utf-8").splitlines():
+        try:
+            block = Block(**json.loads(line))
+        except (ValueError, TypeError):
+            continue  # a line cut short when the run was ended
+        pixels_NHWC = images_NHWC[block.number * BLOCK : (block.number + 1) * BLOCK]
+        if hashlib.sha256(np.ascontiguousarray(pixels_NHWC).data).hexdigest() == block.pixels:
+            finished[block.number] = block
+    return finished
+
+
+def _key(collection: Collection, size: int) -> str:
+    """A hash of all that decides the pixels: sources with their sizes and times, their places, the target size."""
+    digest = hashlib.sha256(json.dumps([VERSION, BLOCK, size, asdict(collection.header)], sort_keys=True).encode())
+    for row, picture in zip(collection.manifest().itertuples(index=False), collection.pictures, strict=True):
+        digest.update(repr((tuple(row), state_of(picture.raw), picture.raw.crop_bottom)).encode())
+    return digest.hexdigest()
+
+
+@contextmanager
+def _enough_space(work: Path, needed: int) -> Iterator[None]:
+    """Raise BadInput where the disk is too full, beforehand or on the way; other errors of the disk alike."""
+    place = next(parent for parent in work.parents if parent.exists())
+    held = sum(file.stat().st_blocks * 512 for file in work.glob("*"))
+
+    def full() -> BadInput:
+        free = shutil.disk_usage(place).free
+        seen = f"{place}: {needed / 1e6:,.2f} MB needed for the packed images and {(free + held) / 1e6:,.2f} MB free"
+        return BadInput(f"{seen}; free some space and run the same command again, finished images are kept")
+
+    if shutil.disk_usage(place).free + held < needed:
+        raise full()
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise full() from error
+        if isinstance(error, PermissionError):
+            raise BadInput(f"{error.filename}: permission denied, expected a folder that you may write to") from error
+        raise
