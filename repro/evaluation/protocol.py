@@ -124,7 +124,8 @@ def _scored(scorer: Scorer, bound: BoundTasks, detailed: bool, chunk: range) -> 
         extra = _details(scorer, batch, scores, labels_TQ, bound) if detailed else {}
         results.append((result.margin_TQ[:real], result.right_TQ[:real], result.labels_TQ[:real]))
         extras.append({name: values[:real] for name, values in extra.items()})
-    return Outcome(*(torch.cat(parts) for parts in zip(*results, strict=True)), bound.seen_queries), joined(extras)
+    margin_TQ, right_TQ, labels_TQ = (torch.cat(parts) for parts in zip(*results, strict=True))
+    return Outcome(margin_TQ, right_TQ, labels_TQ, bound.seen_queries), joined(extras)
 
 
 def _details(
