@@ -23,3 +23,8 @@ def test_every_experiment_command_names_known_parameters() -> None:
     params = (ROOT / "params.yaml").read_text()
     for name in re.findall(r"-S (\w+)=", README):
         assert re.search(rf"^{name}:", params, re.MULTILINE), name
+
+
+def test_the_verdicts_are_those_of_the_rendered_claims() -> None:
+    block = re.search(r"<!-- paper/claims.md -->\n(.*?)<!-- end -->", README, re.DOTALL)
+    assert block and block[1] == (ROOT / "paper" / "claims.md").read_text()
