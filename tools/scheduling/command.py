@@ -41,12 +41,13 @@ def run(options: argparse.Namespace, root: Path, needs: Callable[[str], Needs]) 
             return _say_what_would_run(pipeline)
         schedule = Schedule(pipeline, needs, own / "logs", options.retries, options.through)
         board = Board(schedule)
-        log = own / "ray.log"
-        with joined(options.address, log) if options.address else local(options.local or 2, log) as engine:
-            schedule.check_room(engine)
-            with board.shown():
-                schedule.run(engine, board.tell)
-        schedule.abandon()
+        if not schedule.skip_unchanged():
+            log = own / "ray.log"
+            with joined(options.address, log) if options.address else local(options.local or 2, log) as engine:
+                schedule.check_room(engine)
+                with board.shown():
+                    schedule.run(engine, board.tell)
+            schedule.abandon()
         schedule.finish()
         board.end(root)
     if schedule.stopped:

@@ -1,7 +1,7 @@
 """Run a stage's commands as long as the worker that asked for them lives. Standard library only.
 
 leash.py LOG COMMANDS: COMMANDS is JSON, a list of argument lists, run one after the other until one fails; its exit
-code is ours. Standard input is a pipe that the worker holds open. When the worker is gone, however it went, the pipe
+code is printed. Standard input is a pipe that the worker holds open. When the worker is gone, however it went, the pipe
 ends: the command and all that it started get SIGTERM and, after some seconds, SIGKILL.
 """
 
@@ -65,4 +65,5 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], json.loads(sys.argv[2])))
+    if os.fork() == 0:  # no child of the worker's: Ray kills those with the worker, which would leave the command alone
+        print(main(sys.argv[1], json.loads(sys.argv[2])), flush=True)

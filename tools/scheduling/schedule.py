@@ -68,6 +68,17 @@ class Schedule:
         """How many stages are in each state."""
         return Counter(stage.state for stage in self.stages.values())
 
+    def skip_unchanged(self) -> bool:
+        """Settle what comes before the first stale stage; tell whether that was all, so that no Ray is needed."""
+        for progress in self.stages.values():
+            try:
+                if self._pipeline.is_stale(progress.stage):
+                    return False
+            except DvcException:  # `_look` will say it
+                return False
+            progress.state = "unchanged"
+        return True
+
     def check_room(self, engine: Engine) -> None:
         """Raise BadInput where a stage needs more than any node has: Ray would wait for ever."""
         cpus, gpus = engine.largest_node()
