@@ -7,6 +7,7 @@ stage's files for as long as a worker has the stage: `dvc` commands beside us wa
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from dvc.utils.serialize import load_yaml, modify_yaml
 from repro.errors import BadInput
 from repro.files import whole_file
 
+RARELY = 10  # times as long as the last writing took
 Look = Literal["unchanged", "restored", "stale"]
 
 
@@ -45,6 +47,7 @@ class Pipeline:
             raise BadInput(f"DVC says: {sentence(error)}; correct the target or the file it names") from error
         self._held: dict[Any, ExitStack] = {}
         self._unwritten: list[Any] = []
+        self._write_after = 0.0
         self._memory = memory
 
     def upstream(self, stage: Any) -> list[Any]:
@@ -99,24 +102,27 @@ class Pipeline:
         """Give its files free, if they are held."""
         self._held.pop(stage, ExitStack()).close()
 
-    def write_lock(self) -> None:
-        """Write all commits since the last time to dvc.lock: DVC needs seconds per time for a large one.
+    def write_lock(self, now: bool = False) -> None:
+        """Write all commits since the last time to dvc.lock; DVC needs seconds per time for a large one, so not always.
 
-        A process killed before has lost nothing: the commits are in the run cache, and the next call restores them.
+        Were we killed before, the next call would restore the commits from the run cache. It holds what DVC caches:
+        only a stage with an output outside of the cache would run again.
         """
-        if self._unwritten:
+        began = time.monotonic()
+        if self._unwritten and (now or began > self._write_after):
             with self._turn():
                 for file in {stage.dvcfile.path: stage.dvcfile for stage in self._unwritten}.values():
                     self._remember(file)
                     file.dump_stages([s for s in self._unwritten if s.dvcfile.path == file.path], update_pipeline=False)
             self._unwritten = []
+            self._write_after = time.monotonic() + RARELY * (time.monotonic() - began)
 
     def tidy(self, finished: bool) -> None:
         """Put the stages that are new in dvc.lock in the order in which a serial run would have added them.
 
         Which are new is remembered over interrupted calls until one has `finished`.
         """
-        self.write_lock()
+        self.write_lock(now=True)
         if self._memory.exists():
             with self._turn():
                 for path, before in json.loads(self._memory.read_text()).items():
