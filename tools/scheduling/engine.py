@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -170,13 +170,13 @@ def joined(address: str, log: Path) -> Iterator[Engine]:
 
 @contextmanager
 def _connected(log: Path, **options: Any) -> Iterator[None]:
-    """Ray between these lines; what it prints goes to a file, since the terminal shows our table."""
+    """Ray between these lines; what it and DVC print goes to a file, since the terminal shows our table."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
 
     # The workers take our function whole, so they need nothing of this repository on their path.
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    with log.open("w") as stream, redirect_stdout(stream):
+    with log.open("w") as stream, redirect_stdout(stream), redirect_stderr(stream):
         try:
             ray.init(log_to_driver=False, configure_logging=False, logging_level="ERROR", **options)
         except (OSError, ValueError, RuntimeError) as error:

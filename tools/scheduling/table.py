@@ -25,7 +25,14 @@ class Board:
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
         self._console = Console(file=sys.stdout, highlight=False)
-        self._live = Live(console=self._console, get_renderable=self._table, refresh_per_second=2, transient=True)
+        self._live = Live(
+            console=self._console,
+            get_renderable=self._table,
+            refresh_per_second=2,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
         self._told: set[str] = set()
 
     def shown(self) -> AbstractContextManager[Any]:
