@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.scheduling.engine import local  # noqa: E402
+from tools.scheduling.clusters import local  # noqa: E402
 
 if __name__ == "__main__":
     out = sys.stdout

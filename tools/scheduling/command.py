@@ -2,12 +2,15 @@
 
 import argparse
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
-from tools.scheduling.engine import joined, local
+from tools.scheduling.clusters import joined, local
 from tools.scheduling.holding import held
 from tools.scheduling.pipeline import Pipeline
-from tools.scheduling.schedule import DONE, Needs, Schedule
+from tools.scheduling.progress import DONE, Needs
+from tools.scheduling.schedule import Schedule
+from tools.scheduling.stopping import signals_noted
 from tools.scheduling.table import Board
 
 INTERRUPTED = 130
@@ -41,19 +44,24 @@ def run(options: argparse.Namespace, root: Path, needs: Callable[[str], Needs]) 
             return _say_what_would_run(pipeline)
         schedule = Schedule(pipeline, needs, own / "logs", options.retries, options.through)
         board = Board(schedule)
-        if not schedule.skip_unchanged():
-            log = own / "ray.log"
-            with joined(options.address, log) if options.address else local(options.local or 2, log) as engine:
-                schedule.check_room(engine)
-                with board.shown():
-                    schedule.run(engine, board.tell)
-            schedule.abandon()
-        schedule.finish()
+        signals = _run_on_ray(options, schedule, board, own / "ray.log") if schedule.find_stale() else []
         board.end(root)
-    if schedule.stopped:
+    if signals:
         print("interrupted; the same command goes on from here")
         return INTERRUPTED
     return int(not all(progress.state in DONE for progress in schedule.stages.values()))
+
+
+def _run_on_ray(options: argparse.Namespace, schedule: Schedule, board: Board, log: Path) -> list[int]:
+    """Run the schedule to its end or to the first signal; give the signals."""
+    with ExitStack() as until_end:
+        with joined(options.address, log) if options.address else local(options.local or 2, log) as engine:
+            signals = until_end.enter_context(signals_noted())  # after Ray, which sets handlers of its own
+            schedule.check_room(engine)
+            with board.shown():
+                schedule.run(engine, board.tell, signals)
+        schedule.finish()  # a second Ctrl-C does not disturb it
+    return signals
 
 
 def _say_what_would_run(pipeline: Pipeline) -> int:

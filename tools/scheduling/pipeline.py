@@ -5,7 +5,6 @@ split where DVC runs the command. DVC's repository lock is held during each call
 stage's files for as long as a worker has the stage: `dvc` commands beside us wait or name us, as among themselves.
 """
 
-import json
 import logging
 import time
 from collections.abc import Iterator
@@ -22,10 +21,9 @@ from dvc.rwlock import rwlock
 from dvc.stage import PipelineStage
 from dvc.stage.cache import RunCacheNotFoundError
 from dvc.stage.run import _enforce_cmd_list, _make_cmd, get_executable, prepare_kwargs
-from dvc.utils.serialize import load_yaml, modify_yaml
 
 from repro.errors import BadInput
-from repro.files import whole_file
+from tools.scheduling.lock_order import LockOrder
 
 RARELY = 10  # times as long as the last writing took
 Look = Literal["unchanged", "restored", "stale"]
@@ -35,7 +33,7 @@ class Pipeline:
     """The stages that lead to the targets (all without targets), in `plan` in the order of a serial `dvc repro`."""
 
     def __init__(self, folder: Path, targets: list[str], memory: Path) -> None:
-        """Read the graph. `memory` is a file of ours, see `tidy`; raises BadInput where DVC cannot read the graph."""
+        """Read the graph. `memory` is a file for `LockOrder`; raises BadInput where DVC cannot read the graph."""
         logging.getLogger("dvc").setLevel(logging.CRITICAL)  # its messages and bars; ours say the same
         try:
             self._repo = Repo(str(folder), _wait_for_lock=True)
@@ -48,7 +46,7 @@ class Pipeline:
         self._held: dict[Any, ExitStack] = {}
         self._unwritten: list[Any] = []
         self._write_after = 0.0
-        self._memory = memory
+        self._order = LockOrder(memory)
 
     def upstream(self, stage: Any) -> list[Any]:
         """The stages whose outputs it needs."""
@@ -112,41 +110,18 @@ class Pipeline:
         if self._unwritten and (now or began > self._write_after):
             with self._turn():
                 for file in {stage.dvcfile.path: stage.dvcfile for stage in self._unwritten}.values():
-                    self._remember(file)
+                    self._order.remember(Path(file._lockfile.path))
                     file.dump_stages([s for s in self._unwritten if s.dvcfile.path == file.path], update_pipeline=False)
             self._unwritten = []
             self._write_after = time.monotonic() + RARELY * (time.monotonic() - began)
 
     def tidy(self, finished: bool) -> None:
-        """Put the stages that are new in dvc.lock in the order in which a serial run would have added them.
-
-        Which are new is remembered over interrupted calls until one has `finished`.
-        """
+        """Leave dvc.lock as a serial run would have, also where several calls were needed until one has `finished`."""
         self.write_lock(now=True)
-        if self._memory.exists():
-            with self._turn():
-                for path, before in json.loads(self._memory.read_text()).items():
-                    self._sort(path, set(before))
-            if finished:
-                self._memory.unlink()
-
-    def _remember(self, file: Any) -> None:
-        path = file._lockfile.path
-        known = json.loads(self._memory.read_text()) if self._memory.exists() else {}
-        if path not in known:
-            names = list(load_yaml(path).get("stages", {})) if Path(path).exists() else []
-            with whole_file(self._memory) as partial:
-                partial.write_text(json.dumps(known | {path: names}))
-
-    def _sort(self, path: str, before: set[str]) -> None:
-        place = {stage.name: number for number, stage in enumerate(self.plan) if isinstance(stage, PipelineStage)}
-        found = list(load_yaml(path)["stages"])
-        new = [name for name in found if name not in before]
-        ordered = sorted(new, key=lambda name: place.get(name, -1))
-        if found != (wanted := [name for name in found if name in before] + ordered):
-            with modify_yaml(path) as content:
-                for name in wanted:
-                    content["stages"].move_to_end(name)
+        with self._turn():
+            self._order.restore([stage.name for stage in self.plan if isinstance(stage, PipelineStage)])
+        if finished:
+            self._order.forget()
 
     def _save(self, stage: Any) -> None:
         uncached = any(not out.use_cache for out in stage.outs if not (out.is_metric or out.is_plot))

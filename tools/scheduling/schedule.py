@@ -1,53 +1,21 @@
 """The loop: look at each stage once everything upstream is done, hand the stale ones over, commit what comes back."""
 
-import fcntl
 import shlex
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
 
 from dvc.exceptions import DvcException
 
 from repro.errors import BadInput
-from tools.scheduling import leash
 from tools.scheduling.engine import Engine, Event, Job
 from tools.scheduling.pipeline import Pipeline, sentence
+from tools.scheduling.progress import DONE, MOVING, Needs, Progress
+from tools.scheduling.stopping import wait_for_end
 
 TICK = 0.5
-DONE = ("ran", "restored", "unchanged")
-MOVING = ("queued", "running")
-
-
-class Needs(Protocol):
-    """What a stage reserves."""
-
-    num_cpus: int
-    num_gpus: float
-
-
-@dataclass
-class Progress:
-    """One stage's way: waiting, queued, running, then one of DONE, failed or not reached."""
-
-    stage: Any
-    group: str
-    log: Path
-    state: str = "waiting"
-    node: str = ""
-    began: float = 0.0
-    seconds: float = 0.0
-    attempts: int = 0
-    problem: str = ""
-    job: Job | None = field(default=None, repr=False)
-
-    @property
-    def name(self) -> str:
-        return str(self.stage.addressing)
 
 
 class Schedule:
@@ -62,22 +30,22 @@ class Schedule:
             group = str(getattr(stage, "name", None) or stage.addressing).partition("@")[0]
             log = logs / f"{stage.addressing.replace('/', '_')}.log"
             self.stages[stage.addressing] = Progress(stage, group, log)
-        self.stopped = False
 
     def counts(self) -> Counter[str]:
         """How many stages are in each state."""
         return Counter(stage.state for stage in self.stages.values())
 
-    def skip_unchanged(self) -> bool:
-        """Settle what comes before the first stale stage; tell whether that was all, so that no Ray is needed."""
+    def find_stale(self) -> bool:
+        """Settle what comes before the first stale stage; tell whether there is one. If not, no Ray is needed."""
         for progress in self.stages.values():
             try:
                 if self._pipeline.is_stale(progress.stage):
-                    return False
+                    return True
             except DvcException:  # `_look` will say it
-                return False
+                return True
             progress.state = "unchanged"
-        return True
+        self._pipeline.tidy(finished=True)
+        return False
 
     def check_room(self, engine: Engine) -> None:
         """Raise BadInput where a stage needs more than any node has: Ray would wait for ever."""
@@ -90,35 +58,29 @@ class Schedule:
                     f"and {gpus:g}; lower machine.resources.{progress.group} in params.yaml or add nodes"
                 )
 
-    def run(self, engine: Engine, show: Callable[[Progress | None], None]) -> None:
-        """Go on until nothing can move or a signal stops it; `show` hears of every settled stage and of every tick."""
-        with self._stoppable():
-            while not self.stopped:
-                stage = self._next(engine)
-                if stage:
-                    self._look(stage, engine)
-                elif engine.flying:
-                    self._pipeline.write_lock()
-                else:
-                    break
-                for event in engine.events(0 if stage else TICK):
-                    self._hear(event, engine)
-                    show(self.stages[event.name])
-                show(stage)
+    def run(self, engine: Engine, show: Callable[[Progress], None], signals: list[int]) -> None:
+        """Go on until nothing can move or a signal is noted; `show` hears of every stage that something happened to."""
+        while not signals:
+            progress = self._next(engine)
+            if progress:
+                self._look(progress, engine)
+                show(progress)
+            elif engine.flying:
+                self._pipeline.write_lock()
+            else:
+                break
+            for event in engine.events(0 if progress else TICK):
+                self._hear(event, engine)
+                show(self.stages[event.name])
 
-    def abandon(self) -> None:
-        """After the engine has closed: wait until the last command is gone, then give its files free."""
+    def finish(self) -> None:
+        """With the engine closed: wait until the last command is gone, and leave dvc.lock as a serial run would."""
         for progress in self.stages.values():
             if progress.state in MOVING:
                 wait_for_end(progress.log)
-                self._pipeline.release(progress.stage)
-                progress.state = "interrupted"
-
-    def finish(self) -> None:
-        """Name what was not reached, and leave dvc.lock as a serial run would have."""
-        for progress in self.stages.values():
-            if progress.state == "waiting":
-                progress.state = "not reached"
+                self._settle(progress, "interrupted")
+            elif progress.state == "waiting":
+                self._settle(progress, "not reached")
         self._pipeline.tidy(finished=all(progress.state in DONE for progress in self.stages.values()))
 
     def _next(self, engine: Engine) -> Progress | None:
@@ -145,79 +107,54 @@ class Schedule:
         return float(needs.num_cpus), float(needs.num_gpus)
 
     def _look(self, progress: Progress, engine: Engine) -> None:
-        try:
+        with self._failing(progress):
             look = self._pipeline.look(progress.stage)
-        except DvcException as error:
-            self._settle(progress, "failed", sentence(error))
-            return
-        if look != "stale":
-            self._settle(progress, look)
-            return
-        progress.log.parent.mkdir(parents=True, exist_ok=True)
-        progress.log.write_bytes(b"")
-        needs = self._needs(progress.group)
+            if look == "stale":
+                progress.log.parent.mkdir(parents=True, exist_ok=True)
+                progress.log.write_bytes(b"")
+                self._submit(progress, engine)
+            else:
+                self._settle(progress, look)
+
+    def _submit(self, progress: Progress, engine: Engine) -> None:
+        progress.state, progress.node, progress.attempts = "queued", "", progress.attempts + 1
+        engine.submit(self._job(progress))
+
+    def _job(self, progress: Progress) -> Job:
         environment = self._pipeline.environment(progress.stage)
         if self._through:
+            needs = self._needs(progress.group)
             environment |= {"CLUSTER_CPUS": f"{needs.num_cpus:g}", "CLUSTER_GPUS": f"{needs.num_gpus:g}"}
             environment |= {"CLUSTER_LOG": str(progress.log)}
         commands = [[*self._through, *command] for command in self._pipeline.commands(progress.stage)]
-        wants = self._wants(progress)
-        progress.job = Job(progress.name, commands, progress.stage.wdir, environment, progress.log, *wants)
-        self._submit(progress, engine)
-
-    def _submit(self, progress: Progress, engine: Engine) -> None:
-        assert progress.job
-        progress.state, progress.node, progress.attempts = "queued", "", progress.attempts + 1
-        engine.submit(progress.job)
+        cpus, gpus = self._wants(progress)
+        return Job(progress.name, commands, progress.stage.wdir, environment, progress.log, cpus, gpus)
 
     def _hear(self, event: Event, engine: Engine) -> None:
         progress = self.stages[event.name]
-        if event.node:
-            progress.state, progress.node, progress.began = "running", event.node, time.monotonic()
-        elif event.lost and progress.attempts <= self._retries:
-            self._pipeline.clean(progress.stage)
-            self._submit(progress, engine)
-        elif event.code == 0:
-            self._commit(progress)
-        else:
-            lost = f"its worker was lost {progress.attempts} times ({event.lost})" if event.lost else ""
-            self._pipeline.release(progress.stage)
-            self._settle(progress, "failed", event.problem or lost or f"exit code {event.code}")
-
-    def _commit(self, progress: Progress) -> None:
-        try:
-            self._pipeline.commit(progress.stage)
-        except DvcException as error:
-            self._settle(progress, "failed", sentence(error))
-        else:
-            self._settle(progress, "ran")
-
-    def _settle(self, progress: Progress, state: str, problem: str = "") -> None:
-        progress.state, progress.problem = state, problem
-        progress.seconds = time.monotonic() - progress.began if progress.began else 0.0
+        with self._failing(progress):
+            if event.node:
+                progress.state, progress.node, progress.began = "running", event.node, time.monotonic()
+            elif event.code == 0:
+                self._pipeline.commit(progress.stage)
+                self._settle(progress, "ran")
+            elif event.lost and progress.attempts <= self._retries:
+                wait_for_end(progress.log)  # what the lost worker ran must write nothing after the cleaning
+                self._pipeline.clean(progress.stage)
+                self._submit(progress, engine)
+            else:
+                lost = f"its worker was lost {progress.attempts} times ({event.lost})" if event.lost else ""
+                self._settle(progress, "failed", event.problem or lost or f"exit code {event.code}")
 
     @contextmanager
-    def _stoppable(self) -> Iterator[None]:
-        """SIGINT and SIGTERM end the loop between two steps, so that a commit is whole."""
-
-        def stop(*_: Any) -> None:
-            self.stopped = True
-
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    def _failing(self, progress: Progress) -> Iterator[None]:
+        """A stage that DVC or the disk refuses fails alone."""
         try:
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        except (DvcException, OSError) as error:
+            self._settle(progress, "failed", sentence(error))
 
-
-def wait_for_end(log: Path) -> None:
-    """Wait until nothing writes to the log any more, as long as a leash may take."""
-    deadline = time.monotonic() + 2 * leash.GRACE_SECONDS
-    with log.open("ab") as stream:
-        while time.monotonic() < deadline:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                time.sleep(leash.TICK)
+    def _settle(self, progress: Progress, state: str, problem: str = "") -> None:
+        self._pipeline.release(progress.stage)
+        progress.state, progress.problem = state, problem
+        progress.seconds = time.monotonic() - progress.began if progress.began else 0.0

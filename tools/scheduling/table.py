@@ -12,7 +12,8 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from tools.scheduling.schedule import MOVING, Progress, Schedule
+from tools.scheduling.progress import MOVING, Progress
+from tools.scheduling.schedule import Schedule
 
 ORDER = ("ran", "restored", "unchanged", "failed", "interrupted", "not reached")
 LAST_LINES = 10
@@ -39,9 +40,9 @@ class Board:
         """The live table between these lines, on a terminal."""
         return self._live if self._console.is_terminal else nullcontext()
 
-    def tell(self, progress: Progress | None) -> None:
+    def tell(self, progress: Progress) -> None:
         """Print a stage that has just settled by more than being unchanged."""
-        if progress and progress.state in ("ran", "restored", "failed") and progress.name not in self._told:
+        if progress.state in ("ran", "restored", "failed") and progress.name not in self._told:
             self._told.add(progress.name)
             where = f" on {progress.node} in {clock(progress.seconds)}" if progress.node else ""
             self._console.print(escape(f"{progress.state} {progress.name}{where}"), soft_wrap=True)
