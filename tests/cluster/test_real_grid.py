@@ -1,5 +1,6 @@
 """The real pipeline, reduced: in parallel on Ray it gives the lock and the records of a serial run, byte for byte."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,9 @@ def test_parallel_and_serial_runs_give_equal_locks_and_records(
 ) -> None:
     # DVC walks a set of stages where the targets are less than half of the graph: its order follows Python's hashes.
     monkeypatch.setenv("PYTHONHASHSEED", "0")
-    folders = [tmp_path / "serial", tmp_path / "parallel"]
-    for folder in folders:
-        folder.mkdir()
-        make_workspace(folder)
-    serial, parallel = folders
+    serial, parallel = tmp_path / "serial", tmp_path / "parallel"
+    serial.mkdir()
+    shutil.copytree(make_workspace(serial), parallel)
     call(serial, "dvc", "repro", *TARGETS)
     assert call(parallel, *driver("--address", ray_address, *TARGETS)).endswith("6 ran, 0 unchanged\n")
     assert (parallel / "dvc.lock").read_bytes() == (serial / "dvc.lock").read_bytes()
