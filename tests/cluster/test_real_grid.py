@@ -17,6 +17,7 @@ def test_parallel_and_serial_runs_give_equal_locks_and_records(
 ) -> None:
     # DVC walks a set of stages where the targets are less than half of the graph: its order follows Python's hashes.
     monkeypatch.setenv("PYTHONHASHSEED", "0")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # two stages at once on few cores
     serial, parallel = tmp_path / "serial", tmp_path / "parallel"
     serial.mkdir()
     shutil.copytree(make_workspace(serial), parallel)
