@@ -42,6 +42,13 @@ class PaperParams(Strict):
     form: Literal["ours", "beside"]
 
 
+class Resources(Strict):
+    """What `tools/cluster` reserves for a stage; part of a GPU lets several stages share it."""
+
+    num_cpus: Count = 1
+    num_gpus: Annotated[float, Field(ge=0, lt=1e6)] = 0.0
+
+
 class Machine(Strict):
     """What a machine has; it decides speed, not results."""
 
@@ -49,6 +56,8 @@ class Machine(Strict):
     memory_mb: Count
     workers: Number  # decoding threads; 0: one per core
     checkpoint_every: Count
+    # By the stage's name before the @. Left out of dumps: no stage gets to know it, so no record does.
+    resources: dict[Name, Resources] = Field(default={}, exclude=True)
 
 
 class Precision(Strict):
