@@ -25,6 +25,7 @@ PRELOADED = ("torch", "timm", "sacred", "pandas", "pyarrow.parquet", "safetensor
 IDLE_SECONDS = 30.0
 START_SECONDS = 60.0
 STREAMS = (0, 1, 2)
+READ_AT_IMPORT = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS")  # of torch, that is of the warm process
 ATTEMPTS = 3
 
 
@@ -36,7 +37,7 @@ def address() -> Path:
     if status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise SystemExit(f"error: {folder} is open to other users; remove it, or set REPRO_WARM=0")
     lock = Path(__file__).parents[1] / "requirements.lock"
-    threads = [os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")]  # read at import only
+    threads = [os.environ.get(name, "") for name in READ_AT_IMPORT]
     key = hashlib.sha256(json.dumps([sys.executable, *threads]).encode() + lock.read_bytes()).hexdigest()[:16]
     return folder / f"{key}.sock"
 
