@@ -49,6 +49,9 @@ class Machine(Strict):
     memory_mb: Count
     workers: Number  # decoding threads; 0: one per core
     checkpoint_every: Count
+    processes: Count = 1
+    nodes: Count = 1
+    endpoint: str = ""
 
 
 class Precision(Strict):
