@@ -14,6 +14,8 @@ from torch import Tensor
 
 from repro.evaluation.metrics import Outcome
 
+UNIT = 2.0**-40  # of an accuracy in a sum of curves; eight million tasks fit into an int64
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -35,21 +37,29 @@ def class_weights(labels_TQ: Tensor, first: int, classes: int) -> tuple[Tensor, 
     return 1 / (counts_TC.gather(1, label_TQ) * occurring_T[:, None]), occurring_T
 
 
-def curve(result: Outcome, seen_weights_TQ: Tensor, unseen_weights_TQ: Tensor) -> Curve:
+def curve(result: Outcome, seen_weights_TQ: Tensor, unseen_weights: Tensor | float) -> Curve:
     """The points of every task's curve."""
-    right_seen_TQ, right_unseen_TQ = result.parts(result.right_TQ)
-    seen_TQ, unseen_TQ = right_seen_TQ * seen_weights_TQ, right_unseen_TQ * unseen_weights_TQ
+    right_seen_TQ, right_unseen_TQ = result.parts(result.right_TQ.to(seen_weights_TQ.dtype))
+    weight_TQ = torch.cat([right_seen_TQ * seen_weights_TQ, right_unseen_TQ * unseen_weights], dim=1)
     margin_TQ, order_TQ = result.margin_TQ.sort(dim=1)
-    lost_TQ = torch.cat([seen_TQ, torch.zeros_like(unseen_TQ)], dim=1).gather(1, order_TQ).cumsum(dim=1)
-    won_TQ = torch.cat([torch.zeros_like(seen_TQ), unseen_TQ], dim=1).gather(1, order_TQ).cumsum(dim=1)
-    # Only the last of several equal margins is a point; the others repeat the point before them.
-    tied_TQ = margin_TQ[:, :-1] == margin_TQ[:, 1:]
-    for gained_TQ in (lost_TQ, won_TQ):
-        gained_TQ[:, :-1].masked_fill_(tied_TQ, 0.0)
-    lost_TQ, won_TQ = lost_TQ.cummax(dim=1).values, won_TQ.cummax(dim=1).values
+    weight_TQ, of_seen_TQ = weight_TQ.gather(1, order_TQ), order_TQ < result.seen_queries
+    lost_TQ = weight_TQ.masked_fill(~of_seen_TQ, 0.0).cumsum(dim=1)
+    won_TQ = weight_TQ.masked_fill(of_seen_TQ, 0.0).cumsum(dim=1)
+    _repeat_within_ties(margin_TQ, lost_TQ, won_TQ)
     start_T1 = torch.zeros_like(lost_TQ[:, :1])
-    all_seen_T1 = seen_TQ.sum(dim=1, keepdim=True)
-    return Curve(torch.cat([start_T1, won_TQ], dim=1), all_seen_T1 - torch.cat([start_T1, lost_TQ], dim=1))
+    return Curve(torch.cat([start_T1, won_TQ], dim=1), lost_TQ[:, -1:] - torch.cat([start_T1, lost_TQ], dim=1))
+
+
+def _repeat_within_ties(margin_TQ: Tensor, *gained: Tensor) -> None:
+    """Only the last of several equal margins is a point: let the others repeat the point before them, in place."""
+    tied_TQ = margin_TQ[:, :-1] == margin_TQ[:, 1:]
+    some = torch.nonzero(tied_TQ.any(dim=1)).squeeze(1)  # few tasks have ties, and filling forward is slow
+    if not len(some):
+        return
+    for gained_TQ in gained:
+        part_TQ = gained_TQ[some]
+        part_TQ[:, :-1].masked_fill_(tied_TQ[some], 0.0)
+        gained_TQ[some] = part_TQ.cummax(dim=1).values
 
 
 def area(points: Curve) -> Tensor:
@@ -71,3 +81,13 @@ def resample(points: Curve, unseen_G: Tensor) -> Tensor:
     share_TG = torch.where(right_TG > left_TG, (at_TG - left_TG) / (right_TG - left_TG), 1.0)
     low_TG, high_TG = points.seen_TP.gather(1, before_TG), points.seen_TP.gather(1, after_TG)
     return (low_TG + share_TG * (high_TG - low_TG)).masked_fill(beyond_TG, 0.0)
+
+
+def exact_sum(seen_TG: Tensor) -> Tensor:
+    """The sum over tasks in units of `UNIT` (G, int64): no rounding, so the order of adding up does not matter."""
+    return (seen_TG / UNIT).round().to(torch.int64).sum(dim=0)
+
+
+def exact_mean(sum_G: Tensor, tasks: int) -> Tensor:
+    """The mean of so many tasks from their `exact_sum`, as fractions."""
+    return sum_G.double() * (UNIT / tasks)

@@ -11,19 +11,11 @@ import torch
 
 from repro.data.dataset import Dataset
 from repro.data.episodes import Tasks
+from repro.evaluation.bound import BoundTasks, TaskPool
 from repro.evaluation.calibration import best_bias
 from repro.evaluation.embed import Embedded
 from repro.evaluation.metrics import harmonic, joint_accuracies
-from repro.evaluation.protocol import (
-    BoundTasks,
-    Measured,
-    Progress,
-    TaskPool,
-    few_shot,
-    generalised,
-    no_progress,
-    outcomes,
-)
+from repro.evaluation.protocol import Measured, Progress, few_shot, generalised, no_progress, outcomes
 from repro.evaluation.seen_protocol import seen_accuracies
 from repro.methods.base import Method
 

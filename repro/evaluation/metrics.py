@@ -30,10 +30,6 @@ class Outcome:
         """Split values by query into those of seen and of unseen queries."""
         return values_TQ[:, : self.seen_queries], values_TQ[:, self.seen_queries :]
 
-    def first(self, tasks: int) -> "Outcome":
-        """The first `tasks` tasks."""
-        return Outcome(self.margin_TQ[:tasks], self.right_TQ[:tasks], self.labels_TQ[:tasks], self.seen_queries)
-
 
 def outcome(scores: Scores, labels_TQ: Tensor, seen_queries: int, seen_classes: int) -> Outcome:
     """Reduce joint scores to margins and rightness; among equal logits the first class wins."""
@@ -77,10 +73,13 @@ def measures(result: Outcome, bias: float) -> dict[str, Tensor]:
     return {name: 100 * values for name, values in named.items()}
 
 
-def confidences(scores: Scores, seen_TQS: Tensor, seen_queries: int) -> dict[str, Tensor]:
+def confidences(scores: Scores, seen_total_TQ: Tensor, seen_queries: int) -> dict[str, Tensor]:
     """Confidence of the own label set per task, in percent: the mean over seen queries of the largest probability of a
-    seen class, and over unseen queries of an unseen class, in the softmax over all |S| + W logits; and their ratio."""
-    total_TQ = torch.logaddexp(seen_TQS.logsumexp(dim=-1), scores.unseen_TQW.logsumexp(dim=-1))
+    seen class, and over unseen queries of an unseen class, in the softmax over all |S| + W logits; and their ratio.
+
+    `seen_total_TQ` is the logarithm of the summed exponentials of the seen logits.
+    """
+    total_TQ = torch.logaddexp(seen_total_TQ, scores.unseen_TQW.logsumexp(dim=-1))
     seen_TQ = (scores.best_seen_TQ - total_TQ)[:, :seen_queries].exp()
     unseen_TQ = (scores.unseen_TQW.amax(dim=-1) - total_TQ)[:, seen_queries:].exp()
     seen_T, unseen_T = _mean(seen_TQ), _mean(unseen_TQ)

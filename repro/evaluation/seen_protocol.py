@@ -5,13 +5,12 @@ The same K support images give synthesised classifiers and prototypes; the many-
 Dimensions as in `repro.methods.base`; here W = S, and a task's classes are the seen ones in random order.
 """
 
-from collections import defaultdict
-
 import torch
 from torch import Tensor
 
-from repro.evaluation.protocol import BoundTasks, Progress, blocks
-from repro.methods.base import Method
+from repro.evaluation.bound import BoundTasks
+from repro.evaluation.protocol import MEMORY_MB, Progress, by_chunk, joined
+from repro.methods.base import Method, take
 
 
 def seen_accuracies(method: Method, bound: BoundTasks, progress: Progress) -> dict[str, Tensor]:
@@ -19,18 +18,22 @@ def seen_accuracies(method: Method, bound: BoundTasks, progress: Progress) -> di
     classifier (absent where the method has none). All classify into the task's classes."""
     scorer, embeddings_ND = method.scorer(bound.pool), bound.pool.embeddings_ND
     many_NS = method.many_shot_logits(embeddings_ND)
-    found: defaultdict[str, list[Tensor]] = defaultdict(list)
-    for batch, labels_TQ, real in blocks(bound, range(bound.number), progress):
-        way_TQ = labels_TQ - bound.seen_classes
-        prototypes_TWD = embeddings_ND[batch.support_TWK].mean(dim=2)
-        predicted = {
-            "syn_s": scorer.unseen_logits(batch).argmax(dim=-1),
-            "proto_s": torch.cdist(embeddings_ND[batch.queries_TQ], prototypes_TWD).argmin(dim=-1),
-        }
-        if many_NS is not None:
-            classes_TW = bound.pool.labels_N[batch.support_TWK[..., 0]]
-            own_TQW = many_NS[batch.queries_TQ].gather(2, classes_TW[:, None].expand(-1, way_TQ.shape[1], -1))
-            predicted["many_s"] = own_TQW.argmax(dim=-1)
-        for name, predicted_TQ in predicted.items():
-            found[name].append(100 * (predicted_TQ == way_TQ).double().mean(dim=1)[:real].cpu())
-    return {name: torch.cat(parts) for name, parts in found.items()}
+
+    def accuracies(chunk: range) -> dict[str, Tensor]:
+        parts = []
+        for batch, labels_TQ, real in bound.blocks(chunk):
+            way_TQ = labels_TQ - bound.seen_classes
+            prototypes_TWD = take(embeddings_ND, batch.support_TWK).mean(dim=2)
+            predicted = {
+                "syn_s": scorer.unseen_logits(batch).argmax(dim=-1),
+                "proto_s": torch.cdist(take(embeddings_ND, batch.queries_TQ), prototypes_TWD).argmin(dim=-1),
+            }
+            if many_NS is not None:
+                classes_TW = take(bound.pool.labels_N, batch.support_TWK[..., 0])
+                own_TQW = take(many_NS, batch.queries_TQ).gather(2, classes_TW[:, None].expand(-1, way_TQ.shape[1], -1))
+                predicted["many_s"] = own_TQW.argmax(dim=-1)
+            right = {name: (predicted_TQ == way_TQ)[:real] for name, predicted_TQ in predicted.items()}
+            parts.append({name: 100 * right_TQ.double().mean(dim=1) for name, right_TQ in right.items()})
+        return joined(parts)
+
+    return joined(list(by_chunk(accuracies, bound, MEMORY_MB, progress)))

@@ -71,11 +71,14 @@ class AttentionAttractor(FixedSeen):
         rate_T11 = self.lr / (0.5 * images_TND.square().sum(dim=-1).mean(dim=1)).clamp_min(1e-12)[:, None, None]
         pull_TWD = rate_T11 * 2 * self.log_strength_D.exp() / ways
         attractors_TWD = fast_TWD = self.attractors(support_TWKD, hidden_TS)
+        # The quadratic pull is solved exactly in every step, however strong it has been learnt to be:
+        # w ← (w − rate · gradient + pull · attractor) / (1 + pull).
+        kept_TWD = 1 / (1 + pull_TWD)
+        pulled_TWD, step_TWD = kept_TWD * pull_TWD * attractors_TWD, kept_TWD * (rate_T11 / (ways * shots))
         for _ in range(self.steps):
             joint_TNW = torch.cat([seen_TN1, images_TND @ fast_TWD.transpose(1, 2)], dim=-1).softmax(dim=-1)[..., 1:]
-            gradient_TWD = (joint_TNW - targets_NW).transpose(1, 2) @ images_TND / (ways * shots)
-            # The quadratic pull is solved exactly in every step, however strong it has been learnt to be.
-            fast_TWD = (fast_TWD - rate_T11 * gradient_TWD + pull_TWD * attractors_TWD) / (1 + pull_TWD)
+            gradient_TWD = (joint_TNW - targets_NW).transpose(1, 2) @ images_TND
+            fast_TWD = torch.addcmul(torch.addcmul(pulled_TWD, kept_TWD, fast_TWD), step_TWD, gradient_TWD, value=-1)
         return fast_TWD
 
     def fixed_seen_logits(self, queries_ND: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from repro.methods.base import Method, Pool, Scores, TableScorer, TaskBatch
+from repro.methods.base import Method, Pool, Scores, TableScorer, TaskBatch, take
 from repro.methods.protonet import ProtoNet
 from repro.methods.shared.distances import frozen, squared_distances
 
@@ -59,13 +59,14 @@ class ManyShotScorer(TableScorer):
         self.counts_C = torch.bincount(pool.labels_N, minlength=classes)
 
     def __call__(self, tasks: TaskBatch) -> Scores:
-        return Scores(self.best_N[tasks.queries_TQ], self.label_N[tasks.queries_TQ], self.unseen_logits(tasks))
+        return self.scores(tasks, self.unseen_logits(tasks))
 
     def unseen_logits(self, tasks: TaskBatch) -> Tensor:
         """Negative distances to the many-shot prototypes (T×Q×W)."""
         labels_TW = self.pool.labels_N[tasks.support_TWK[..., 0]]
-        queries_TQD = self.pool.embeddings_ND[tasks.queries_TQ]
-        own_TWQ = (labels_TW.unsqueeze(2) == self.pool.labels_N[tasks.queries_TQ].unsqueeze(1)).to(queries_TQD.dtype)
+        queries_TQD = take(self.pool.embeddings_ND, tasks.queries_TQ)
+        of_queries_TQ = take(self.pool.labels_N, tasks.queries_TQ)
+        own_TWQ = (labels_TW.unsqueeze(2) == of_queries_TQ.unsqueeze(1)).to(queries_TQD.dtype)
         counts_TW1 = self.counts_C[labels_TW].unsqueeze(2) - own_TWQ.sum(dim=2, keepdim=True)
         means_TWD = (self.sums_CD[labels_TW] - own_TWQ @ queries_TQD) / counts_TW1
         return -squared_distances(queries_TQD, means_TWD) / self.temperature

@@ -58,9 +58,14 @@ class Results:
         """`unseen_classes` says how many ways "all" is on each dataset."""
         self.folder, self.unseen_classes = folder, unseen_classes
         self._cells: dict[str, CellRecords | None] = {}
+        self._lists: dict[str, tuple[str, str]] = {}  # of each kind of task: its list, and the first cell to name it
 
     def sample(self, reading: Reading) -> Sample | None:
-        """The per-task values, or None where any of them was not measured."""
+        """The per-task values, or None where any of them was not measured.
+
+        Raises BadInput where the cell followed another task list than a cell read before it: tasks of one dataset,
+        shot and way are one list, or nothing could be paired.
+        """
         records = self.cell(reading.cell)
         way: int | Literal["any"] | None = (
             "any" if reading.way == "any" else self.ways(reading.cell.dataset, reading.way)
@@ -70,8 +75,17 @@ class Results:
         values = records.values(reading.protocol, way, reading.measure)
         if values is None or np.isnan(values).any():
             return None
-        tasks = records.tasks_digest(reading.protocol, way)
-        return Sample(values, f"{reading.cell.dataset}/{reading.cell.shot}/{way}/{tasks}")
+        return Sample(values, self._one_list(reading, records, way))
+
+    def _one_list(self, reading: Reading, records: "CellRecords", way: int | Literal["any"]) -> str:
+        group, digest = records.task_list(reading.protocol, way)
+        kind = f"{reading.cell.dataset}/{reading.cell.shot}/{group.removeprefix('g')}"  # FSL and GFSL share a list
+        known, cell = self._lists.setdefault(kind, (digest, reading.cell.name))
+        if not digest or digest != known:
+            other = f", {cell} on {known or 'nothing'}" if cell != reading.cell.name else ""
+            message = f"{records.file}: {group} was measured on task list {digest or 'nothing'}{other}"
+            raise BadInput(f"{message}; expected one list for all cells: evaluate them again")
+        return f"{kind}/{digest}"
 
     def estimate(self, reading: Reading) -> Mean | None:
         """Mean and interval over tasks, or None where the reading was not measured."""
@@ -140,18 +154,26 @@ class CellRecords:
 
     def values(self, protocol: str, way: int | Literal["any"], measure: str) -> np.ndarray | None:
         """Values in task order as float64, or None where protocol, way or measure are absent."""
-        ways = self.ways(protocol)
-        if way == "any":
-            way = ways[0] if len(ways) == 1 else -1
-        if way not in ways or measure not in self._parquet.schema_arrow.names:
+        way = self._way(protocol, way)
+        if (protocol, way) not in self._groups or measure not in self._parquet.schema_arrow.names:
             return None
         if measure not in self._columns:
             self._columns[measure] = self._parquet.read([measure])[measure].to_numpy().astype(np.float64)
         return self._columns[measure][self._groups[protocol, way]]
 
-    def tasks_digest(self, protocol: str, way: int | Literal["any"]) -> str:
-        """Which stored task list a group was measured on; cells that measured its first tasks only name the same."""
-        return str(self.metadata.get(TASKS, {}).get(f"{protocol}_{way}way", "")).split("[")[0]
+    def task_list(self, protocol: str, way: int | Literal["any"]) -> tuple[str, str]:
+        """A group's name and the task list it was measured on, "" where the file does not say.
+
+        Cells that measured the first tasks of a list only name the same one.
+        """
+        group = f"{protocol}_{self._way(protocol, way)}way"
+        lists = self.metadata.get(TASKS)
+        return group, str(lists.get(group, "")).split("[")[0] if isinstance(lists, dict) else ""
+
+    def _way(self, protocol: str, way: int | Literal["any"]) -> int:
+        """The way that "any" stands for: the only one that there is, or -1."""
+        ways = self.ways(protocol)
+        return way if way != "any" else ways[0] if len(ways) == 1 else -1
 
 
 def _loads(value: bytes) -> Any:

@@ -124,7 +124,7 @@ def test_confidence_is_the_largest_joint_probability_of_the_own_label_set(task: 
     joint = np.exp(np.concatenate([task.seen, task.unseen], axis=1).astype(np.float64))
     probability = joint / joint.sum(axis=1, keepdims=True)
     classes = task.seen.shape[1]
-    found = confidences(task.scores, torch.from_numpy(task.seen)[None], task.th)
+    found = confidences(task.scores, torch.from_numpy(task.seen)[None].logsumexp(dim=-1), task.th)
     assert found["conf_seen"].item() == pytest.approx(
         100 * probability[: task.th, :classes].max(axis=1).mean(), rel=1e-5
     )

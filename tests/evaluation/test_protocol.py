@@ -10,12 +10,14 @@ from torch import Tensor, nn
 from repro.data.dataset import Dataset, open_dataset
 from repro.data.episodes import Tasks, TaskSpec, draw_exemplars, draw_tasks
 from repro.errors import BadInput
+from repro.evaluation import bound as binding
 from repro.evaluation import protocol
+from repro.evaluation.bound import BoundTasks, TaskPool
 from repro.evaluation.calibration import best_bias
 from repro.evaluation.cell import Evaluation, evaluate_cell, mean_hm
 from repro.evaluation.embed import Embedded, rows_needed
-from repro.evaluation.protocol import BoundTasks, TaskPool, few_shot, generalised, outcomes
-from repro.methods.base import FixedSeen, GatheredScorer, Method
+from repro.evaluation.protocol import few_shot, generalised, outcomes
+from repro.methods.base import FixedSeen, GatheredScorer, Method, Pool
 from repro.methods.castle import Castle
 from tests.conftest import write_tiny_dataset
 from tests.evaluation import brute_force
@@ -50,7 +52,7 @@ class TaskDependent(Nearest):
     def unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
         return -torch.cdist(queries_TQD, support_TWKD.mean(dim=2))
 
-    def scorer(self, pool: protocol.Pool) -> GatheredScorer:
+    def scorer(self, pool: Pool) -> GatheredScorer:
         return GatheredScorer(self, pool)
 
 
@@ -141,7 +143,7 @@ def test_the_mean_curve_has_the_mean_area(tiny: Dataset, embedded: Embedded) -> 
 def test_results_are_the_same_bytes_whatever_the_chunk(
     tiny: Dataset, embedded: Embedded, memory_mb: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(protocol.BLOCK_QUERIES, "cpu", 7 * 24)
+    monkeypatch.setitem(binding.BLOCK_QUERIES, "cpu", 7 * 24)
     method = Castle(nn.Identity(), DIM, tiny.seen_classes).eval()
     bound = bind(tiny, embedded, draw_tasks(tiny, replace(SPEC, tasks=501), 0))
     assert bound.block == 7
@@ -167,7 +169,7 @@ def test_a_tasks_result_does_not_depend_on_how_many_there_are(tiny: Dataset, emb
 
 
 def test_memory_bounds_what_is_held_at_once(tiny: Dataset, embedded: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(protocol.BLOCK_QUERIES, "cpu", 10 * 24)
+    monkeypatch.setitem(binding.BLOCK_QUERIES, "cpu", 10 * 24)
     held: list[int] = []
     original = protocol.measures
 

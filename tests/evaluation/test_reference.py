@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from repro.data.episodes import TaskSpec, draw_tasks
-from repro.evaluation.protocol import BoundTasks, TaskPool
+from repro.evaluation.bound import BoundTasks, TaskPool
 from repro.methods.acastle import ACastle
 from repro.methods.castle import Castle
 from tools.benchmarks import evaluation as bench

@@ -1,12 +1,13 @@
 """The store: right rows in task order, one read per column, and None for whatever was not measured."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from repro.errors import BadInput
-from repro.results.records import read_records, summarise
+from repro.results.records import read_records, summarise, write_records
 from repro.results.store import Cell, CellRecords, Reading, Results
 from tests.report.synthetic import noisy, write_cell
 
@@ -69,6 +70,25 @@ def test_gfsl_and_fsl_of_one_task_list_can_be_paired(results: Results) -> None:
     other = results.sample(Reading(CELL, "gfsl", 20, "u_u"))
     assert joint and alone and other
     assert joint.tasks == alone.tasks != other.tasks
+
+
+def test_records_of_another_task_list_are_refused(tmp_path: Path) -> None:
+    write_cell(tmp_path, CELL, GROUPS, noisy(tasks=32))
+    foreign, silent = Cell("mini", "dfsl", 1), Cell("mini", "protonet", 1)
+    lists = read_records(tmp_path / CELL.name / "tasks.parquet").metadata["tasks"]
+    for cell, named in ((foreign, lists | {"gfsl_5way": "ffff", "seen_64way": "ffff"}), (silent, {})):
+        write_cell(tmp_path, cell, GROUPS, noisy(tasks=32))
+        file = tmp_path / cell.name / "tasks.parquet"
+        rows = read_records(file)
+        write_records(file, rows.columns, {**rows.metadata, "tasks": named})
+    results = Results(tmp_path, {"mini": 20})
+    for reading in (Reading(CELL, "gfsl", 5, "hm"), Reading(CELL, "seen", "any", "syn_s")):
+        assert results.sample(reading) is not None
+        with pytest.raises(BadInput, match=r"task list ffff, mini-castle-1shot on \S+; expected one list for all"):
+            results.sample(replace(reading, cell=foreign))
+        with pytest.raises(BadInput, match="measured on task list nothing, mini-castle-1shot on"):
+            results.sample(replace(reading, cell=silent))
+    assert results.sample(Reading(foreign, "gfsl", 20, "hm")) is not None
 
 
 def test_curves_are_read_where_they_are(results: Results) -> None:

@@ -18,8 +18,9 @@ from torch import nn
 
 from repro.data.dataset import ClassInfo, Dataset, Header
 from repro.data.episodes import Tasks, TaskSpec, draw_tasks
+from repro.evaluation.bound import BoundTasks, TaskPool
 from repro.evaluation.embed import Embedded
-from repro.evaluation.protocol import BoundTasks, Measured, TaskPool, generalised
+from repro.evaluation.protocol import Measured, generalised
 from repro.methods.acastle import ACastle
 from repro.methods.base import Method
 from repro.methods.castle import Castle

@@ -8,7 +8,6 @@ Dimensions as in `base` and `synthesis`, and: G images that can be support, F ro
 in aCASTLE the many-shot classifiers before them), Z columns of a table.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -16,26 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repro.methods.base import FixedSeen, Pool, Scores, TableScorer, TaskBatch, take
+from repro.methods.shared.products import products
 from repro.methods.shared.synthesis import Synthesis, lengths
 from repro.models.neural_dictionary import NeuralDictionary
 
-GATHERED_BYTES = 3 << 20  # embeddings gathered at a time: what stays in a core's share of the cache
 TABLE_BYTES = 1 << 30  # a larger table of projected images is not kept: prototypes are projected task by task
-
-
-def in_pieces(pool: Pool, queries_TQ: Tensor) -> Iterator[slice]:
-    """Split tasks so that the gathered queries of a piece stay in the cache."""
-    per_task = queries_TQ.shape[1] * pool.embeddings_ND[0].nbytes
-    size = max(1, GATHERED_BYTES // max(1, per_task))
-    for start in range(0, len(queries_TQ), size):
-        yield slice(start, start + size)
-
-
-def products(pool: Pool, queries_TQ: Tensor, columns_TZD: Tensor) -> Tensor:
-    """Every query's embedding times its task's columns (T×Z×Q)."""
-    return torch.cat(
-        [columns_TZD[piece] @ take(pool.embeddings_ND, queries_TQ[piece]).mT for piece in in_pieces(pool, queries_TQ)]
-    )
 
 
 class Prototypes(NamedTuple):
@@ -64,55 +48,56 @@ class ProjectedPool:
         of_rows_ZD: Tensor | None = None,
         of_values_ZD: Tensor | None = None,
     ) -> None:
-        self.dictionary, self.pool = dictionary, pool
-        self.context_FD = context_FD
+        self.pool, self.heads = pool, dictionary.heads
         self.context_values_HFD = dictionary.values(context_FD)
-        self.of_rows_ZD, self.of_values_ZD = of_rows_ZD, of_values_ZD
-        self.heads = dictionary.heads
+        # The projections are linear: those of the unit vectors are their matrices, several factors multiplied out.
+        units_DD = torch.eye(context_FD.shape[1]).to(context_FD)
+        queries_HDD, values_HDD = dictionary.queries(units_DD), dictionary.values(units_DD)
+        more = [units_DD[:, :0]]
+        if of_rows_ZD is not None:
+            more.append(of_rows_ZD.T)
+        if of_values_ZD is not None:
+            more.append(values_HDD[0] @ of_values_ZD.T)
+        blocks = [block.transpose(0, 1).flatten(1) for block in (queries_HDD, values_HDD, queries_HDD @ context_FD.T)]
+        self.widths = [part.shape[1] for part in (*blocks, torch.cat(more, dim=1))]
+        self.projection_DZ = torch.cat([*blocks, *more], dim=1)
         # Tails are unseen classes, so usually a part of the pool is enough.
         images_G = torch.nonzero(pool.labels_N >= first_unseen).squeeze(1)
-        self.widths = [part.shape[1] for part in self._parts(pool.embeddings_ND[:1])]
-        if len(images_G) * sum(self.widths) * pool.embeddings_ND.element_size() > TABLE_BYTES:
+        if len(images_G) * sum(self.widths) * context_FD.element_size() > TABLE_BYTES:
             images_G = images_G[:0]
         self.place_N = images_G.new_full((len(pool.labels_N),), -1)
         self.place_N[images_G] = torch.arange(len(images_G)).to(images_G)
-        self.table_GZ = torch.cat(self._parts(pool.embeddings_ND.index_select(0, images_G)), dim=1)
-
-    def _parts(self, rows_GD: Tensor) -> list[Tensor]:
-        """All that is linear in a row, each part G × its own width."""
-        queries_HGD, values_HGD = self.dictionary.queries(rows_GD), self.dictionary.values(rows_GD)
-        blocks = [queries_HGD, values_HGD, queries_HGD @ self.context_FD.T]
-        more = [rows_GD[:, :0]]
-        if self.of_rows_ZD is not None:
-            more.append(rows_GD @ self.of_rows_ZD.T)
-        if self.of_values_ZD is not None:
-            more.append(values_HGD[0] @ self.of_values_ZD.T)
-        return [rows_GD, *(block.transpose(0, 1).flatten(1) for block in blocks), torch.cat(more, dim=1)]
+        self.table_GZ = pool.embeddings_ND.index_select(0, images_G) @ self.projection_DZ
 
     def prototypes(self, support_TWK: Tensor) -> Prototypes:
         """Averages over the K images of each class: of their projections, or projected here where there is no table."""
-        tasks, ways, shots = support_TWK.shape
-        places = self.place_N[support_TWK].reshape(-1, shots)
-        if bool((places < 0).any()):
-            rows_GD = F.embedding_bag(support_TWK.reshape(-1, shots), self.pool.embeddings_ND, mode="mean")
-            entries = torch.cat(self._parts(rows_GD), dim=1)
-        elif shots == 1:
-            entries = take(self.table_GZ, places.squeeze(1))  # a mean of one would cost three times as much
-        else:
-            entries = F.embedding_bag(places, self.table_GZ, mode="mean")
-        entries = entries.view(tasks, ways, -1)
-        rows, *blocks, more = entries.split(self.widths, dim=-1)
+        rows_ND = _means(self.pool.embeddings_ND, support_TWK)
+        places_TWK = take(self.place_N, support_TWK)
+        missing = bool((places_TWK < 0).any())
+        entries_NZ = rows_ND @ self.projection_DZ if missing else _means(self.table_GZ, places_TWK)
+        rows, entries = (part.unflatten(0, support_TWK.shape[:2]) for part in (rows_ND, entries_NZ))
+        *blocks, more = entries.split(self.widths, dim=-1)
         queries, values, scores = (block.unflatten(-1, (self.heads, -1)).transpose(1, 2) for block in blocks)
         return Prototypes(rows, queries, values, scores, more)
 
     def classifiers(self, prototypes: Prototypes, skip: int = 0) -> Tensor:
         """Classifiers (T×W×D, not normalised) from prototypes, the context after its first `skip` rows, each other."""
-        own_THWW = prototypes.queries_THWD @ prototypes.rows_TWD.mT.unsqueeze(1)
-        context_THWF = prototypes.scores_THWF[..., skip:]
-        alpha = torch.cat([context_THWF, own_THWW], dim=-1).softmax(dim=-1)
-        context_alpha, own_alpha = alpha.split([context_THWF.shape[-1], own_THWW.shape[-1]], dim=-1)
-        from_context = torch.einsum("thwf,hfd->twd", context_alpha, self.context_values_HFD[:, skip:])
-        return prototypes.rows_TWD + from_context + (own_alpha @ prototypes.values_THWD).sum(dim=1)
+        classifiers_TWD = prototypes.rows_TWD.clone()
+        for head in range(self.heads):
+            own_TWW = prototypes.queries_THWD[:, head] @ prototypes.rows_TWD.mT
+            context_TWF = prototypes.scores_THWF[:, head, :, skip:]
+            alpha = torch.cat([context_TWF, own_TWW], dim=-1).softmax(dim=-1)
+            context_alpha, own_alpha = alpha.split([context_TWF.shape[-1], own_TWW.shape[-1]], dim=-1)
+            classifiers_TWD.flatten(0, 1).addmm_(context_alpha.flatten(0, 1), self.context_values_HFD[head, skip:])
+            classifiers_TWD.baddbmm_(own_alpha, prototypes.values_THWD[:, head])
+        return classifiers_TWD
+
+
+def _means(rows_ND: Tensor, chosen_TWK: Tensor) -> Tensor:
+    """The mean of each class's K rows (T·W × D)."""
+    if chosen_TWK.shape[2] == 1:
+        return rows_ND.index_select(0, chosen_TWK.flatten())  # a mean of one would cost three times as much
+    return F.embedding_bag(chosen_TWK.flatten(0, 1), rows_ND, mode="mean")
 
 
 class CastleScorer(TableScorer):
@@ -137,10 +122,11 @@ class CastleScorer(TableScorer):
     def unseen_logits(self, tasks: TaskBatch) -> Tensor:
         """Few-shot and joint use are the same: the tail's logits do not depend on the seen classes."""
         rows_TWD = self._classifiers(tasks.support_TWK)
-        return products(self.pool, tasks.queries_TQ, rows_TWD / (lengths(rows_TWD) * self.temperature)).mT
+        unit_TWD = rows_TWD.div_(lengths(rows_TWD) * self.temperature)
+        return products(self.pool.embeddings_ND, tasks.queries_TQ, unit_TWD).mT
 
     def __call__(self, tasks: TaskBatch) -> Scores:
-        return Scores(self.best_N[tasks.queries_TQ], self.label_N[tasks.queries_TQ], self.unseen_logits(tasks))
+        return self.scores(tasks, self.unseen_logits(tasks))
 
 
 class ACastleScorer:
@@ -166,13 +152,13 @@ class ACastleScorer:
         scores_SF = theta_queries_SD @ context_FD.T
         self.context_lse_S = scores_SF.logsumexp(dim=1)
         mix_SD = scores_SF.softmax(dim=1) @ dictionary.values(context_FD)[0]
-        fixed_DZ = torch.cat([theta_SD, mix_SD]).T
-        self.fixed_NZ = pool.embeddings_ND @ fixed_DZ
+        self.of_theta_NS, self.of_mix_NS = pool.embeddings_ND @ theta_SD.T, pool.embeddings_ND @ mix_SD.T
         self.theta_theta_S = theta_SD.square().sum(dim=1)
         self.theta_mix_S = (theta_SD * mix_SD).sum(dim=1)
         self.mix_mix_S = mix_SD.square().sum(dim=1)
+        fixed_ZD = torch.cat([theta_SD, mix_SD])
         self.projected = ProjectedPool(
-            dictionary, pool, self.seen_classes, context_FD, of_rows_ZD=theta_queries_SD, of_values_ZD=fixed_DZ.T
+            dictionary, pool, self.seen_classes, context_FD, of_rows_ZD=theta_queries_SD, of_values_ZD=fixed_ZD
         )
 
     def _seen_shares(self, prototypes: Prototypes) -> tuple[Tensor, Tensor, Tensor]:
@@ -187,31 +173,31 @@ class ACastleScorer:
         square_T1S = fixed_T1S + (beta_TWS * tail_TWS).sum(dim=1, keepdim=True)
         return a_T1S, beta_TWS, square_T1S.clamp_min(torch.finfo(square_T1S.dtype).tiny).sqrt()
 
-    def _pieces(self, tasks: TaskBatch) -> Iterator[tuple[Tensor, Tensor]]:
-        """Seen and unseen logits (T×Q×S, T×Q×W), some tasks at a time."""
+    def __call__(self, tasks: TaskBatch) -> Scores:
         prototypes = self.projected.prototypes(tasks.support_TWK)
         rows_TWD = self.projected.classifiers(prototypes)
-        unit_TWD = rows_TWD / (lengths(rows_TWD) * self.temperature)
+        unit_TWD = rows_TWD.div_(lengths(rows_TWD) * self.temperature)
         columns_TZD = torch.cat([unit_TWD, prototypes.values_THWD[:, 0]], dim=1)
+        products_TZQ = products(self.pool.embeddings_ND, tasks.queries_TQ, columns_TZD)
+        unseen_TWQ, of_values_TWQ = products_TZQ.chunk(2, dim=1)
         a_T1S, beta_TWS, length_T1S = self._seen_shares(prototypes)
-        scale_T1S = length_T1S * self.temperature
-        for piece in in_pieces(self.pool, tasks.queries_TQ):
-            queries_TQ = tasks.queries_TQ[piece]
-            products_TZQ = columns_TZD[piece] @ take(self.pool.embeddings_ND, queries_TQ).mT
-            unseen_TWQ, of_values_TWQ = products_TZQ.chunk(2, dim=1)
-            of_theta_TQS, of_mix_TQS = take(self.fixed_NZ, queries_TQ).chunk(2, dim=-1)
-            fixed_TQS = torch.addcmul(of_theta_TQS, of_mix_TQS, a_T1S[piece])
-            seen_TQS = fixed_TQS.baddbmm_(of_values_TWQ.mT, beta_TWS[piece])
-            yield seen_TQS.div_(scale_T1S[piece]), unseen_TWQ.mT
-
-    def __call__(self, tasks: TaskBatch) -> Scores:
-        pieces = [(*seen_TQS.max(dim=-1), unseen_TQW, seen_TQS) for seen_TQS, unseen_TQW in self._pieces(tasks)]
-        return Scores(*(torch.cat(parts) for parts in zip(*pieces, strict=True)))
+        factor_T1S = 1 / (length_T1S * self.temperature)
+        # (x·θ + a x·m + Σ_i β_i x·v_i) / length, the division drawn into the factors.
+        seen_TQS = take(self.of_theta_NS, tasks.queries_TQ).mul_(factor_T1S)
+        seen_TQS.addcmul_(take(self.of_mix_NS, tasks.queries_TQ), a_T1S * factor_T1S)
+        seen_TQS.baddbmm_(of_values_TWQ.mT, beta_TWS * factor_T1S)
+        return Scores(*seen_TQS.max(dim=-1), unseen_TWQ.mT, seen_TQS)
 
     def seen_logits(self, tasks: TaskBatch) -> Tensor:
-        return torch.cat([seen_TQS for seen_TQS, _ in self._pieces(tasks)])
+        seen_TQS = self(tasks).seen_TQS
+        assert seen_TQS is not None
+        return seen_TQS
+
+    def seen_totals(self, tasks: TaskBatch) -> Tensor:
+        return self.seen_logits(tasks).logsumexp(dim=-1)
 
     def unseen_logits(self, tasks: TaskBatch) -> Tensor:
         """Few-shot use: the many-shot classifiers are left out of the context."""
         rows_TWD = self.projected.classifiers(self.projected.prototypes(tasks.support_TWK), self.seen_classes)
-        return products(self.pool, tasks.queries_TQ, rows_TWD / (lengths(rows_TWD) * self.few_shot_temperature)).mT
+        unit_TWD = rows_TWD.div_(lengths(rows_TWD) * self.few_shot_temperature)
+        return products(self.pool.embeddings_ND, tasks.queries_TQ, unit_TWD).mT
