@@ -63,7 +63,7 @@ def reference_step(
     *,
     lr: float,
 ) -> float:
-    """One whole step the plain way: forward, the released formulation of the loss, SGD with momentum; gives the loss."""
+    """One whole step, plainly: forward, the released formulation of the loss, SGD with momentum; gives the loss."""
     optimiser = torch.optim.SGD([one for one in method.parameters() if one.requires_grad], lr, momentum=0.9)
     loss = reference_loss(method, batch_of(method.backbone(images_NCHW)), draws)
     loss.backward()
