@@ -13,6 +13,7 @@ folder to that server at each heartbeat (`_tracking_mongo.py`, the code of tools
 or dies can neither stop a run nor lose anything.
 """
 
+import inspect
 import logging
 import os
 import signal
@@ -34,12 +35,14 @@ with warnings.catch_warnings():
     from sacred import SETTINGS
     from sacred.dependencies import PackageDependency, Source, get_digest
     from sacred.observers import FileStorageObserver
+    from sacred.randomness import set_global_seed
     from sacred.run import Run
     from sacred.utils import SacredInterrupt
 
 from repro.errors import BadInput
 from repro.files import whole_file
 from stages import _tracking_machine as machine
+from stages._rank import is_rank, run_rank
 from stages._tracking import (
     ROOT,
     append_scalars,
@@ -102,9 +105,12 @@ def run(
     the folder of run folders, `runs/` of the repository unless given. The global seed is set to `config["seed"]`, or 0.
 
     BadInput ends the process with its sentence and exit code 2, an interrupt or SIGTERM with 130 or 143; any other
-    exception is recorded and raised again.
+    exception is recorded and raised again. One of several ranks of a stage records nothing: its launcher does.
     """
     config = {"seed": 0, **deepcopy(config)}
+    if is_rank():
+        set_global_seed(config["seed"])
+        return run_rank(inspect.unwrap(experiment.commands[experiment.default_command]), config)
     runs = runs or runs_folder()
     with ExitStack() as stack:
         stack.enter_context(bad_input_exits())

@@ -56,6 +56,9 @@ class Machine(Strict):
     memory_mb: Count
     workers: Number  # decoding threads; 0: one per core
     checkpoint_every: Count
+    processes: Count = 1
+    nodes: Count = 1
+    endpoint: str = ""
     # By the stage's name before the @. Left out of dumps: no stage gets to know it, so no record does.
     resources: dict[Name, Resources] = Field(default={}, exclude=True)
 

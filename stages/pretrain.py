@@ -20,6 +20,7 @@ from repro.training.pretrain import pretrain
 from repro.training.prototypes import prototype_accuracy
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._params import Machine, PretrainingSettings, read_params
+from stages._processes import in_processes
 from stages.shared.configs import pretraining_config
 from stages.shared.models import Card, build_pretrained, write_model
 from stages.shared.training import augmentation_from, optimisation_from, train_shown, write_curve
@@ -29,6 +30,7 @@ MEASURE = "val_prototype_accuracy"
 
 
 @ex.main
+@in_processes
 def main(
     name: str,
     dataset: str,
@@ -66,8 +68,9 @@ def main(
             settings |= {"dataset": sha256(paths.dataset(dataset) / "dataset.json")}
             every = computer.checkpoint_every
             train_shown(training, name, MEASURE, settings=settings, checkpoint_every=every, log=_run)
-            write_curve(paths.pretrained(name) / "curve.csv", training, MEASURE)
-            _run.add_artifact(str(paths.pretrained(name) / "curve.csv"), name="curve.csv")
+            if world.rank == 0:
+                write_curve(paths.pretrained(name) / "curve.csv", training, MEASURE)
+                _run.add_artifact(str(paths.pretrained(name) / "curve.csv"), name="curve.csv")
             result = {MEASURE: training.best.value} if training.best else {}
         if world.rank == 0:
             write_model(paths.pretrained(name), model, model.backbone, card, data, world.device, seed)

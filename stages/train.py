@@ -20,6 +20,7 @@ from repro.training.episodic import meta_train
 from repro.training.loop import Training
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._params import Machine, TrainingParams, read_params
+from stages._processes import in_processes
 from stages.shared.configs import training_config
 from stages.shared.methods import remember, start_method
 from stages.shared.models import write_model
@@ -30,6 +31,7 @@ MEASURE = "val_hm"
 
 
 @ex.main
+@in_processes
 def main(
     cell: str,
     dataset: str,
@@ -63,8 +65,9 @@ def main(
                 "pretrained": sha256(paths.pretrained(pretrained) / "model.safetensors"),
             }
             train_shown(loop, cell, MEASURE, settings=settings, checkpoint_every=computer.checkpoint_every, log=_run)
-            write_curve(paths.model(cell) / "curve.csv", loop, MEASURE)
-            _run.add_artifact(str(paths.model(cell) / "curve.csv"), name="curve.csv")
+            if world.rank == 0:
+                write_curve(paths.model(cell) / "curve.csv", loop, MEASURE)
+                _run.add_artifact(str(paths.model(cell) / "curve.csv"), name="curve.csv")
             result = {MEASURE: loop.best.value} if loop.best else {}
         if world.rank == 0:
             write_model(paths.model(cell), model, model.backbone, card, data, world.device, seed)

@@ -6,7 +6,9 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
+from tools.benchmarks import growth, steps
 from tools.benchmarks.decoding import bench_decoding, decode, decode_reduced
+from tools.benchmarks.encoder import bench_encoder
 from tools.benchmarks.evaluation import CASES as EVALUATION_CASES
 from tools.benchmarks.evaluation import bench_evaluation
 from tools.benchmarks.heads import CASES as HEAD_CASES
@@ -14,9 +16,12 @@ from tools.benchmarks.heads import bench_heads
 
 BENCHMARKS: dict[str, Callable[[int], dict[str, float]]] = {
     **{name: partial(bench_evaluation, name) for name in (*EVALUATION_CASES, "sampling_20way", "peak_fraction")},
+    "eval_castle_5way_encoder": bench_encoder,
     **{name: partial(bench_heads, name) for name in HEAD_CASES},
+    **{name: partial(steps.bench_steps, name) for name in steps.CASES},
     "decode": partial(bench_decoding, decode),
     "decode_reduced": partial(bench_decoding, decode_reduced),
+    **{name: partial(growth.bench_growth, name) for name in (*growth.TASKS, *growth.SEEN)},
 }
 
 
@@ -31,9 +36,9 @@ def measure(names: Iterable[str], repeats: int) -> dict[str, dict[str, float]]:
 
 
 def show(figures: dict[str, dict[str, float]]) -> None:
-    """Print the table."""
-    table = Table("benchmark", "ours", "reference", "ratio", "peak memory, of the reference's")
+    """Print the table; peak memory where it was measured."""
+    table = Table("benchmark", "ours", "reference", "ratio", "our peak memory", "the reference's")
     for name, one in figures.items():
-        memory = f"{one['ours_peak_mb'] / one['reference_peak_mb']:.0%}" if "ours_peak_mb" in one else ""
-        table.add_row(name, f"{one['ours_s']:.3g} s", f"{one['reference_s']:.4g} s", f"{one['ratio']:.3g}", memory)
+        memory = [f"{one[side]:.0f} MB" for side in ("ours_peak_mb", "reference_peak_mb") if side in one]
+        table.add_row(name, f"{one['ours_s']:.3g} s", f"{one['reference_s']:.4g} s", f"{one['ratio']:.3g}", *memory)
     Console(width=100).print(table)

@@ -1,27 +1,42 @@
-"""How a benchmark times: both sides in turns in one process, medians over the repeats."""
+"""How a benchmark measures: both sides in turns in one process, medians over the repeats."""
 
+import ctypes
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
 Work = Callable[[], object]
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of the work on both sides, and how often each side does its piece."""
+
+    ours: Work
+    reference: Work
+    ours_times: float = 1.0
+    reference_times: float = 1.0
 
 
 def interleaved(
-    ours: Work,
-    reference: Work,
-    repeats: int,
-    *,
-    scale: float = 1.0,
-    clock: Callable[[], float] = time.perf_counter,
+    ours: Work, reference: Work, repeats: int, *, scale: float = 1.0, clock: Clock = time.perf_counter
 ) -> dict[str, float]:
     """Medians of both sides in seconds and of their ratio, after one call of each; the reference's times `scale`."""
-    ours()
-    reference()
-    pairs = [(_seconds(ours, clock), scale * _seconds(reference, clock)) for _ in range(repeats)]
+    return interleaved_parts([Part(ours, reference, reference_times=scale)], repeats, clock=clock)
+
+
+def interleaved_parts(parts: list[Part], repeats: int, *, clock: Clock = time.perf_counter) -> dict[str, float]:
+    """The same of work in several parts, each timed alone and counted as often as it occurs."""
+    for part in parts:
+        part.ours()
+        part.reference()
+    pairs = [_both_sides(parts, clock) for _ in range(repeats)]
     return {
         "ours_s": statistics.median(ours_s for ours_s, _ in pairs),
         "reference_s": statistics.median(reference_s for _, reference_s in pairs),
@@ -29,10 +44,27 @@ def interleaved(
     }
 
 
-def _seconds(work: Work, clock: Callable[[], float]) -> float:
+def _both_sides(parts: list[Part], clock: Clock) -> tuple[float, float]:
+    ours_s = reference_s = 0.0
+    for part in parts:
+        ours_s += part.ours_times * _seconds(part.ours, clock)
+        reference_s += part.reference_times * _seconds(part.reference, clock)
+    return ours_s, reference_s
+
+
+def _seconds(work: Work, clock: Clock) -> float:
     start = clock()
     work()
     return clock() - start
+
+
+def resident_peak_mb(work: Work) -> float:
+    """The most memory that this process, inputs and libraries included, has resident while it works (Linux, glibc)."""
+    ctypes.CDLL(None).malloc_trim(0)  # what earlier work left in the allocator is not this work's
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew from what is resident now
+    work()
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
 
 
 @contextmanager

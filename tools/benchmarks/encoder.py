@@ -1,0 +1,85 @@
+"""Evaluation from images against the per-task formulation, which encodes every task's images anew.
+
+Ours passes each image of the pool through the backbone once (batch norm folded, channels last) and evaluates all tasks
+from the embeddings; the reference encodes support and queries of each task and scores that task. Setting: ResNet-12 at
+84×84 pixels, else as in `evaluation.py`: 24,800 images in the pool, 10,000 tasks of 155 images. Encoding is timed on a
+few images on both sides and scaled by their number; scoring is timed as in `eval_castle_5way`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import nn
+
+from repro.data.dataset import Dataset
+from repro.data.episodes import Tasks, TaskSpec, draw_tasks
+from repro.data.loading import ImageStore, normalise
+from repro.evaluation.bound import BoundTasks, TaskPool
+from repro.evaluation.embed import Embedded, embed
+from repro.methods.base import Method
+from repro.methods.castle import Castle
+from repro.models import create_backbone
+from tools.benchmarks.evaluation import (
+    BIAS,
+    REFERENCE_TASKS,
+    TASKS,
+    THREADS,
+    example_dataset,
+    example_embeddings,
+    example_method,
+    measured,
+    reference_task,
+)
+from tools.benchmarks.timing import Part, interleaved_parts, threads
+
+SIZE, FEW_IMAGES = 84, 16
+CPU = torch.device("cpu")
+
+
+def bench_encoder(repeats: int) -> dict[str, float]:
+    """Medians over interleaved repeats, in seconds for 10,000 tasks: ours_s, reference_s and ratio."""
+    torch.manual_seed(0)
+    backbone, dim = create_backbone("castle_resnet12", 3)
+    dataset = example_dataset()
+    one = np.random.default_rng(0).integers(0, 256, (1, SIZE, SIZE, 3), dtype=np.uint8)
+    dataset = replace(dataset, images_NHWC=np.broadcast_to(one, (len(dataset.labels_N), SIZE, SIZE, 3)))
+    method, embedded = example_method(Castle, dataset, dim), example_embeddings(dataset, dim)
+    tasks = draw_tasks(dataset, TaskSpec("test", 5, 1, TASKS), 0)
+    bound, few_N = BoundTasks(tasks, TaskPool("test", embedded, dataset, CPU)), torch.arange(FEW_IMAGES)
+    encoding = Part(
+        lambda: embed(backbone, dataset, few_N, CPU),
+        lambda: reference_embeddings(backbone, dataset, few_N),
+        ours_times=len(dataset.labels_N) / FEW_IMAGES,
+        reference_times=TASKS * len(rows_of(tasks, 0)) / FEW_IMAGES,
+    )
+    scoring = Part(
+        lambda: measured(method, bound, False),
+        lambda: [reference_task(method, embedded, dataset, tasks, t, BIAS, False) for t in range(REFERENCE_TASKS)],
+        reference_times=TASKS / REFERENCE_TASKS,
+    )
+    with threads(THREADS):
+        return interleaved_parts([encoding, scoring], repeats)
+
+
+def rows_of(tasks: Tasks, t: int) -> torch.Tensor:
+    """The dataset rows of one task: support, queries and seen queries."""
+    return torch.cat([part[t].flatten().long() for part in (tasks.support_TWK, tasks.query_TWQ, tasks.seen_TQ)])
+
+
+@torch.no_grad()
+def reference_embeddings(backbone: nn.Module, dataset: Dataset, rows_N: torch.Tensor) -> torch.Tensor:
+    """One forward of these images through the network as it was trained."""
+    return backbone.eval()(normalise(ImageStore(dataset.images_NHWC, CPU).fetch(rows_N)).contiguous())
+
+
+def reference_task_from_images(
+    backbone: nn.Module, method: Method, dataset: Dataset, tasks: Tasks, t: int, bias: float
+) -> dict[str, float]:
+    """Every measure of one task in percent, its images encoded for it alone."""
+    rows_N = rows_of(tasks, t)
+    own_ND = reference_embeddings(backbone, dataset, rows_N)
+    table_ND = own_ND.new_zeros(len(dataset.labels_N), own_ND.shape[1])
+    table_ND[rows_N] = own_ND
+    embedded = Embedded(torch.arange(len(table_ND)), table_ND, "benchmark")
+    return reference_task(method, embedded, dataset, tasks, t, bias, False)
