@@ -20,6 +20,7 @@ Way = Count | Literal["all"]  # all: as many ways as there are unseen classes
 Options = dict[str, Any]
 
 MOST_BYTES = 1 << 20
+MOST_DRAWN = 10**9  # images of a task list, each as often as it is drawn; the paper's longest list has 5·10⁷
 
 
 class Strict(BaseModel):
@@ -47,7 +48,7 @@ class Machine(Strict):
 
     device: str
     memory_mb: Count
-    workers: Number  # decoding threads; 0: one per core
+    workers: Annotated[int, Field(ge=0, le=1024)]  # decoding threads; 0: one per core
     checkpoint_every: Count
 
 
@@ -83,6 +84,16 @@ class EpisodeParams(Strict):
     calibration: Count
     seen: Number  # tasks over the seen classes themselves; 0: none
 
+    @model_validator(mode="after")
+    def _lists_fit_into_memory(self) -> "EpisodeParams":
+        for entry in self.test:
+            tasks = max(entry.tasks, self.calibration, self.seen)
+            drawn = tasks * entry.way * (max(self.shots) + 2 * self.query)
+            if drawn > MOST_DRAWN:
+                message = f"{tasks} tasks of {entry.way} ways, {max(self.shots)} shots and {self.query} queries"
+                raise ValueError(f"{message} draw {drawn} images, expected at most {MOST_DRAWN}; lower one of them")
+        return self
+
 
 class MeasuringParams(Strict):
     """How methods are measured on the stored tasks.
@@ -117,7 +128,7 @@ class OptimisationParams(Strict):
 class AugmentationParams(Strict):
     """What happens to a training image on the device."""
 
-    crop_padding: Number = 0
+    crop_padding: Annotated[int, Field(ge=0, le=1024)] = 0
     resized_crop: Share = 0.0
     flip: bool = False
     jitter: Share = 0.0
@@ -180,7 +191,7 @@ class Params(Strict):
     """All of params.yaml."""
 
     seed: Number
-    threads: Count
+    threads: Annotated[int, Field(ge=1, le=1024)]
     benchmark: BenchmarkParams
     dataset: Name
     method: Name
@@ -269,7 +280,7 @@ def read_params(file: Path) -> Params:
 def sentence(problem: Any) -> str:
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "value_error":
-        return str(problem["ctx"]["error"])
+        return f"{place}: {problem['ctx']['error']}" if place else str(problem["ctx"]["error"])
     if problem["type"] == "extra_forbidden":
         return f"unknown key {place}; remove it or correct its spelling"
     if problem["type"] == "missing":
