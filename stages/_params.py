@@ -259,18 +259,33 @@ class _PlainLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_params(file: Path) -> Params:
-    """Read and check a parameter file; raises BadInput with everything that is wrong with it."""
+def plain_yaml(text: str, place: str) -> Any:
+    """What plain YAML says; raises BadInput, which begins with `place`, for anything that is not plain."""
+    try:
+        return yaml.load(text, _PlainLoader)
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
+        raise BadInput(f"{place}: not plain YAML ({' '.join(str(error).split())}); correct that line") from error
+
+
+def read_mapping(file: Path, expected: str) -> dict[Any, Any]:
+    """Read a YAML file of the user's whose outermost level is a mapping; raises BadInput."""
     try:
         if file.stat().st_size > MOST_BYTES:
             raise BadInput(f"{file}: has {file.stat().st_size} bytes, expected at most {MOST_BYTES}")
-        content = yaml.load(file.read_text(encoding="utf-8"), _PlainLoader)
+        text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"{file}: cannot be read ({error.strerror}); expected the parameters of the pipeline") from error
-    except (yaml.YAMLError, RecursionError, UnicodeDecodeError, ValueError, TypeError) as error:
-        raise BadInput(f"{file}: not plain YAML ({' '.join(str(error).split())}); correct that line") from error
+        raise BadInput(f"{file}: cannot be read ({error.strerror}); expected {expected}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file}: not plain YAML ({error}); expected {expected}") from error
+    content = plain_yaml(text, str(file))
     if not isinstance(content, dict):
-        raise BadInput(f"{file}: holds {type(content).__name__}, expected keys such as seed, datasets and methods")
+        raise BadInput(f"{file}: holds {type(content).__name__}, expected {expected}")
+    return content
+
+
+def read_params(file: Path) -> Params:
+    """Read and check a parameter file; raises BadInput with everything that is wrong with it."""
+    content = read_mapping(file, "the parameters of the pipeline, with keys such as seed, datasets and methods")
     try:
         return Params.model_validate(content)
     except ValidationError as error:

@@ -48,6 +48,7 @@ def ask(folder: Path, command: str) -> Answer:
         patch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
         patch.setattr(sys, "argv", words if is_stage else [program, *words])
         if not is_stage:
+            patch.setattr("_bootstrap.ensure_environment", lambda: None)  # this process runs in it
             return ended(lambda: runpy.run_path(str(ROOT / program), run_name="__main__"))
         patch.delitem(sys.modules, f"stages.{words[0]}", raising=False)
         return ended(lambda: runpy.run_module(f"stages.{words[0]}", run_name="__main__"))
@@ -65,10 +66,18 @@ def ended(call: Callable[[], object]) -> Answer:
 
 
 def contents(folder: Path) -> dict[str, tuple[int, int]]:
-    """Everything in the workspace but the records of runs: size and time of change of every file."""
-    files = [file for file in folder.rglob("*") if "runs" not in file.relative_to(folder).parts]
-    states = {str(file.relative_to(folder)): file.lstat() for file in files}
-    return {name: (state.st_size, state.st_mtime_ns) for name, state in states.items() if not name.endswith("/")}
+    """Everything in the workspace: size and time of change of every file, zeros for a folder.
+
+    Left out are the records of runs, which tell of failures too, and the folder in which packing keeps whole images
+    for the next run.
+    """
+    found = {}
+    for top, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != "runs" and not name.endswith(".packing")]
+        found |= {os.path.join(top, name): (0, 0) for name in folders}
+        states = {os.path.join(top, name): os.lstat(os.path.join(top, name)) for name in files}
+        found |= {name: (state.st_size, state.st_mtime_ns) for name, state in states.items()}
+    return found
 
 
 # What can be wrong with a workspace

@@ -39,7 +39,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def workspace(sound: Path, tmp_path: Path) -> Path:
     """A copy of it to spoil."""
-    shutil.copytree(sound, tmp_path / "workspace", symlinks=True)
+    shutil.copytree(sound, tmp_path / "workspace", symlinks=True, ignore=shutil.ignore_patterns("_sources"))
     return tmp_path / "workspace"
 
 
