@@ -9,8 +9,9 @@ import contextlib
 import io
 import os
 import runpy
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,9 +50,21 @@ def ask(folder: Path, command: str) -> Answer:
         patch.setattr(sys, "argv", words if is_stage else [program, *words])
         if not is_stage:
             patch.setattr("_bootstrap.ensure_environment", lambda: None)  # this process runs in it
-            return ended(lambda: runpy.run_path(str(ROOT / program), run_name="__main__"))
+            with signals_kept():
+                return ended(lambda: runpy.run_path(str(ROOT / program), run_name="__main__"))
         patch.delitem(sys.modules, f"stages.{words[0]}", raising=False)
         return ended(lambda: runpy.run_module(f"stages.{words[0]}", run_name="__main__"))
+
+
+@contextlib.contextmanager
+def signals_kept() -> Iterator[None]:
+    """Give back the handlers that a tool replaces with its own."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def ended(call: Callable[[], object]) -> Answer:
