@@ -6,13 +6,12 @@ A dot leads into a mapping, several values make a list where one is expected, a 
 """
 
 from collections.abc import Collection
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-import yaml
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from repro.errors import BadInput
-from stages._params import Name, Options, Params, Strict, Way, sentence, unknown, unstored
+from stages._params import Name, Options, Params, Strict, Way, plain_yaml, sentence, unknown, unstored
 
 Line = TypeVar("Line", bound=Strict)
 EXPECTED = "a name, then --key value … as dvc.yaml writes them"
@@ -43,7 +42,7 @@ class EvaluationLine(Strict):
     method: Name
     shot: int
     model: str
-    ways: list[Way]
+    ways: Annotated[list[Way], Field(min_length=1)]
     seen: bool = False
     options: Options = {}
 
@@ -85,10 +84,12 @@ def _read(arguments: list[str], lists: set[str]) -> dict[str, Any]:
     """Flags with their values as a nested mapping."""
     values: dict[str, list[Any]] = {}
     for argument in arguments:
+        if argument[2:] in values and argument.startswith("--"):
+            raise BadInput(f"{argument} is given twice, expected {EXPECTED}")
         if argument.startswith("--"):
             values[argument[2:]] = []
-        elif values:
-            values[next(reversed(values))].append(_value(argument))
+        elif values:  # a number, a truth value or a word, as in params.yaml
+            values[next(reversed(values))].append(plain_yaml(argument, f"the argument {argument!r}"))
         else:
             raise BadInput(f"got {argument!r} before any --key, expected {EXPECTED}")
     read: dict[str, Any] = {}
@@ -97,13 +98,7 @@ def _read(arguments: list[str], lists: set[str]) -> dict[str, Any]:
         inner = read
         for part in outer:
             inner = inner.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise BadInput(f"--{key} leads into {inner!r}, expected {EXPECTED}")
         inner[last] = given if last in lists or len(given) > 1 else (given or [True])[0]
     return read
-
-
-def _value(text: str) -> Any:
-    """A number, a truth value or a word, as in params.yaml."""
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise BadInput(f"the argument {text!r} is no plain value ({' '.join(str(error).split())})") from error

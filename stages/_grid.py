@@ -2,16 +2,20 @@
 
 from typing import Any
 
-import yaml
-
 from repro import paths
+from repro.errors import BadInput
+from stages._params import read_mapping
 
 EVALUATIONS = {"cells": "evaluate", "untrained": "evaluate_untrained", "adapted": "evaluate_adapted"}
 
 
 def read_grid() -> dict[str, dict[str, Any]]:
-    """Every group of lines by name."""
-    grid: dict[str, dict[str, Any]] = yaml.safe_load(paths.GRID.read_text(encoding="utf-8"))
+    """Every group of lines by name; raises BadInput where a group is missing or no mapping."""
+    grid = read_mapping(paths.GRID, "the stages of the paper")
+    for group in EVALUATIONS:
+        if not isinstance(grid.get(group), dict):
+            message = f"{paths.GRID}: {group} is {grid.get(group)!r:.60}, expected the lines of that group by name"
+            raise BadInput(f"{message}; restore it with `git checkout {paths.GRID}`")
     return grid
 
 

@@ -20,6 +20,7 @@ Way = Count | Literal["all"]  # all: as many ways as there are unseen classes
 Options = dict[str, Any]
 
 MOST_BYTES = 1 << 20
+MOST_DRAWN = 10**9  # images of a task list, each as often as it is drawn; the paper's longest list has 5·10⁷
 
 
 class Strict(BaseModel):
@@ -54,7 +55,7 @@ class Machine(Strict):
 
     device: str
     memory_mb: Count
-    workers: Number  # decoding threads; 0: one per core
+    workers: Annotated[int, Field(ge=0, le=1024)]  # decoding threads; 0: one per core
     checkpoint_every: Count
     processes: Count = 1
     nodes: Count = 1
@@ -95,6 +96,16 @@ class EpisodeParams(Strict):
     calibration: Count
     seen: Number  # tasks over the seen classes themselves; 0: none
 
+    @model_validator(mode="after")
+    def _lists_fit_into_memory(self) -> "EpisodeParams":
+        for entry in self.test:
+            tasks = max(entry.tasks, self.calibration, self.seen)
+            drawn = tasks * entry.way * (max(self.shots) + 2 * self.query)
+            if drawn > MOST_DRAWN:
+                message = f"{tasks} tasks of {entry.way} ways, {max(self.shots)} shots and {self.query} queries"
+                raise ValueError(f"{message} draw {drawn} images, expected at most {MOST_DRAWN}; lower one of them")
+        return self
+
 
 class MeasuringParams(Strict):
     """How methods are measured on the stored tasks.
@@ -129,7 +140,7 @@ class OptimisationParams(Strict):
 class AugmentationParams(Strict):
     """What happens to a training image on the device."""
 
-    crop_padding: Number = 0
+    crop_padding: Annotated[int, Field(ge=0, le=1024)] = 0
     resized_crop: Share = 0.0
     flip: bool = False
     jitter: Share = 0.0
@@ -192,7 +203,7 @@ class Params(Strict):
     """All of params.yaml."""
 
     seed: Number
-    threads: Count
+    threads: Annotated[int, Field(ge=1, le=1024)]
     benchmark: BenchmarkParams
     dataset: Name
     method: Name
@@ -260,18 +271,33 @@ class _PlainLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_params(file: Path) -> Params:
-    """Read and check a parameter file; raises BadInput with everything that is wrong with it."""
+def plain_yaml(text: str, place: str) -> Any:
+    """What plain YAML says; raises BadInput, which begins with `place`, for anything that is not plain."""
+    try:
+        return yaml.load(text, _PlainLoader)
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
+        raise BadInput(f"{place}: not plain YAML ({' '.join(str(error).split())}); correct that line") from error
+
+
+def read_mapping(file: Path, expected: str) -> dict[Any, Any]:
+    """Read a YAML file of the user's whose outermost level is a mapping; raises BadInput."""
     try:
         if file.stat().st_size > MOST_BYTES:
             raise BadInput(f"{file}: has {file.stat().st_size} bytes, expected at most {MOST_BYTES}")
-        content = yaml.load(file.read_text(encoding="utf-8"), _PlainLoader)
+        text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"{file}: cannot be read ({error.strerror}); expected the parameters of the pipeline") from error
-    except (yaml.YAMLError, RecursionError, UnicodeDecodeError, ValueError, TypeError) as error:
-        raise BadInput(f"{file}: not plain YAML ({' '.join(str(error).split())}); correct that line") from error
+        raise BadInput(f"{file}: cannot be read ({error.strerror}); expected {expected}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file}: not plain YAML ({error}); expected {expected}") from error
+    content = plain_yaml(text, str(file))
     if not isinstance(content, dict):
-        raise BadInput(f"{file}: holds {type(content).__name__}, expected keys such as seed, datasets and methods")
+        raise BadInput(f"{file}: holds {type(content).__name__}, expected {expected}")
+    return content
+
+
+def read_params(file: Path) -> Params:
+    """Read and check a parameter file; raises BadInput with everything that is wrong with it."""
+    content = read_mapping(file, "the parameters of the pipeline, with keys such as seed, datasets and methods")
     try:
         return Params.model_validate(content)
     except ValidationError as error:
@@ -281,7 +307,7 @@ def read_params(file: Path) -> Params:
 def sentence(problem: Any) -> str:
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "value_error":
-        return str(problem["ctx"]["error"])
+        return f"{place}: {problem['ctx']['error']}" if place else str(problem["ctx"]["error"])
     if problem["type"] == "extra_forbidden":
         return f"unknown key {place}; remove it or correct its spelling"
     if problem["type"] == "missing":

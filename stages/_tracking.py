@@ -56,7 +56,7 @@ def bad_input_exits() -> Iterator[None]:
     try:
         yield
     except BadInput as error:
-        print(f"error: {redact(str(error))}", file=sys.stderr)
+        print(f"error: {redact(' '.join(str(error).splitlines()))}", file=sys.stderr)
         raise SystemExit(2) from None
 
 

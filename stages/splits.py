@@ -6,6 +6,7 @@ from typing import Any
 
 from repro import paths
 from repro.data.dataset import open_dataset, write_dataset
+from repro.options import check_options
 from repro.preparation.contact_sheet import write_contact_sheet
 from repro.preparation.glyphs import render_glyphs
 from repro.preparation.packing import pack
@@ -26,6 +27,7 @@ def splits(
     """Render the embedded benchmark or decode raw images, then draw the contact sheet."""
     folder = paths.dataset(dataset)
     if source == GLYPHS:
+        check_options(f"source {GLYPHS}", options, render_glyphs, given=("seed", "size"))
         write_dataset(folder, *render_glyphs(seed=seed, size=size, **options))
     else:
         decode(folder, source, size, options, workers, seed)

@@ -7,10 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import settings
 
 from repro.data.dataset import ClassInfo, Dataset, DomainRule, Header, open_dataset, write_dataset
 
+pytest_plugins = ["tests.counting"]
 torch.set_num_threads(1)
+# Properties are tried on the same examples everywhere, however long a loaded machine takes for one.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.load_profile("repeatable")
 
 ROLES_OF_SPLIT = {"seen": ("train", "seen_val", "seen_test"), "val": ("val",), "test": ("test",)}
 

@@ -20,8 +20,8 @@ def create_backbone(name: str, in_channels: int, **options: Any) -> tuple[nn.Mod
         raise BadInput(f"unknown backbone {name!r}; expected a timm model name such as {', '.join(own_backbones())}")
     try:
         backbone: Any = timm.create_model(name, in_chans=in_channels, num_classes=0, **options)
-    except TypeError as error:
-        raise BadInput(f"backbone {name} does not take the options {sorted(options)} ({error})") from error
+    except (TypeError, ValueError, RuntimeError) as error:  # timm's models say what they take only by raising
+        raise BadInput(f"backbone {name} does not take the options {options} ({error}); correct them") from error
     # Some timm models widen the pooled features in their head; `head_hidden_size` is then what comes out.
     return backbone, getattr(backbone, "head_hidden_size", None) or backbone.num_features
 

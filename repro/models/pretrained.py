@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from repro.errors import BadInput
+from repro.options import check_options
 
 
 class LinearClassifier(nn.Module):
@@ -70,11 +71,9 @@ class Pretrained(nn.Module):
         super().__init__()
         if classifier not in CLASSIFIERS:
             raise BadInput(f"classifier {classifier!r} is unknown; expected one of {', '.join(CLASSIFIERS)}")
+        check_options(f"classifier {classifier}", options, CLASSIFIERS[classifier], given=("dim", "seen_classes"))
         self.backbone = backbone
-        try:
-            self.classifier = CLASSIFIERS[classifier](dim, seen_classes, **options)
-        except TypeError as error:
-            raise BadInput(f"classifier {classifier}: wrong options {sorted(options)} ({error})") from error
+        self.classifier = CLASSIFIERS[classifier](dim, seen_classes, **options)
 
     def forward(self, images_NCHW: Tensor) -> Tensor:
         """Logits over the seen classes, N×S."""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from repro.errors import BadInput
 from repro.preparation.glyph_analogues import Look
 
 ROTATION = math.radians(20)
@@ -36,6 +37,11 @@ class Strengths:
     occlusion: float  # mean side of the occluding box, in sides of the image
     noise: float  # standard deviation, of the full grey range
     background: float  # amplitude of the uneven paper, as a share of the contrast
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 <= value <= 1:
+                raise BadInput(f"{name} is {value}, expected a strength from 0 to 1")
 
 
 class Draws:

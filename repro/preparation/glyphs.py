@@ -24,6 +24,7 @@ from repro.preparation.glyph_rendering import Strengths, render, stroke_planes
 MIN_FONTS = 2  # that draw a character in each of its domains
 MASK_MARGIN = 10 / 7  # a mask has this many pixels per image pixel, so that posing it keeps detail
 CLUTTER_FONT = "DejaVuSans"
+MOST_PIXELS = 2**34  # all images are drawn in memory, a byte per pixel
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def render_glyphs(
     a class has several domains they share its images evenly. The strengths are explained in `Strengths`.
     Equal arguments give equal bytes. Raises BadInput where the analogue is unknown or too few characters exist.
     """
-    _check(analogue, classes, images)
+    _check(analogue, classes, images, size)
     structure = ANALOGUES[analogue]
     strengths = Strengths(elastic, clutter, occlusion, noise, background)
     chosen = _choose_classes(structure, classes, generator(seed, "glyphs", analogue, "classes"))
@@ -166,10 +167,14 @@ def _shares(total: int, parts: int) -> list[int]:
     return [total // parts + (part < total % parts) for part in range(parts)]
 
 
-def _check(analogue: str, classes: Mapping[str, int], images: Mapping[str, int]) -> None:
+def _check(analogue: str, classes: Mapping[str, int], images: Mapping[str, int], size: int) -> None:
     if analogue not in ANALOGUES:
         raise BadInput(f"analogue {analogue!r} is unknown; expected one of {', '.join(ANALOGUES)}")
     for name, given, expected in (("classes", classes, SPLITS), ("images", images, ROLES)):
         if set(given) != set(expected) or min(given.values()) < 1:
             wanted = f"expected a count of at least 1 for each of {', '.join(expected)}"
             raise BadInput(f"{name} of {analogue} is {dict(given)}; {wanted}")
+    pixels = size**2 * sum(classes[SPLIT_OF_ROLE[role]] * count for role, count in images.items())
+    if pixels > MOST_PIXELS:
+        message = f"{analogue} would have {pixels} pixels, expected at most {MOST_PIXELS}"
+        raise BadInput(f"{message}; ask for fewer images or a smaller size")

@@ -21,7 +21,7 @@ from repro.report.tables import DASH, TableView, view_table
 from repro.report.templates import markdown_environment, tex_environment
 from repro.results.paper_claims import CLAIMS
 from repro.results.provenance import Origin, Traced, WritingRun, as_json, origin, read_dvc_hashes
-from repro.results.published import read_published
+from repro.results.published import PublishedTable, read_published
 from repro.results.store import Results
 
 Form = Literal["ours", "beside"]
@@ -65,6 +65,7 @@ def render_paper(
         raise BadInput(f"form is {form!r}, expected one of {', '.join(get_args(Form))}; set it in params.yaml")
     results = Results(results_folder, {name: facts.unseen for name, facts in datasets.items()})
     published = read_published(published_file)
+    _require_rows(published, published_file)
     tables = [view_table(table, results, published[table.key], datasets, benchmark) for table in TABLES]
     claims = view_claims(CLAIMS, results)
     figures = [
@@ -93,6 +94,15 @@ def render_paper(
         tuple(cell.name for cell in cells if cell.origin is None),
         compile_pdf(main) if main.is_file() else f"no PDF: there is no {main}",
     )
+
+
+def _require_rows(published: Mapping[str, PublishedTable], file: Path) -> None:
+    """Raise BadInput for the first row that a table shows and the published numbers do not have."""
+    for table in TABLES:
+        rows = published[table.key].rows if table.key in published else {}
+        missing = [row.key for row in table.rows if row.key not in rows]
+        if missing:
+            raise BadInput(f"{file}: {table.key} has no row {missing[0]}; restore it with `git checkout {file}`")
 
 
 def _write(file: Path, text: str) -> None:

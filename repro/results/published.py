@@ -1,5 +1,6 @@
 """The numbers the paper prints, read from `paper/published.yaml`."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -64,7 +65,13 @@ def _row(facts: dict[str, Any]) -> PublishedRow:
     if kind not in get_args(Kind):
         raise ValueError(f"kind {kind}, expected measured or cited")
     numbers = {
-        column: PublishedNumber(float(value), None if interval is None else float(interval), kind)
+        column: PublishedNumber(_finite(value), None if interval is None else _finite(interval), kind)
         for column, (value, interval) in facts["values"].items()
     }
     return PublishedRow(kind, facts.get("backbone", ""), numbers)
+
+
+def _finite(value: Any) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{value}, expected a number")
+    return float(value)

@@ -101,8 +101,11 @@ class Results:
         file = self.folder / cell.name / "curve.json"
         if not file.is_file():
             return None
-        points = json.loads(file.read_text()).get(f"gfsl_{self.ways(cell.dataset, way)}way")
-        return None if points is None else (np.asarray(points)[:, 0], np.asarray(points)[:, 1])
+        try:
+            points = json.loads(file.read_text()).get(f"gfsl_{self.ways(cell.dataset, way)}way")
+            return None if points is None else (np.asarray(points, float)[:, 0], np.asarray(points, float)[:, 1])
+        except (ValueError, AttributeError, IndexError, TypeError) as error:
+            raise BadInput(f"{file}: not a seen-unseen curve ({error}); evaluate the cell again") from error
 
     def cell(self, cell: Cell) -> "CellRecords | None":
         """The records of one cell, or None where it has not been evaluated."""

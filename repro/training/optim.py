@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import nn
 
 from repro.errors import BadInput
+from repro.options import check_options
 
 
 class Schedule(Protocol):
@@ -31,6 +32,10 @@ class Decay:
 
     every: int = 2000
     factor: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise BadInput(f"schedule decay: every is {self.every}, expected at least 1 step")
 
     def __call__(self, step: int, steps: int) -> float:
         return self.factor ** ((step - 1) // self.every)
@@ -82,9 +87,7 @@ def schedule_from(name: str, **options: Any) -> Schedule:
     """The named schedule, for instance `schedule_from("decay", every=2000, factor=0.5)`."""
     if name not in SCHEDULES:
         raise BadInput(f"schedule {name!r} is unknown; expected one of {', '.join(SCHEDULES)}")
-    allowed = {field.name for field in fields(SCHEDULES[name])}  # type: ignore[arg-type]  # each is a dataclass
-    if unknown := sorted(options.keys() - allowed):
-        raise BadInput(f"schedule {name} has no option {unknown[0]!r}; it takes {', '.join(sorted(allowed)) or 'none'}")
+    check_options(f"schedule {name}", options, SCHEDULES[name])
     return SCHEDULES[name](**options)
 
 

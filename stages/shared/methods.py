@@ -16,6 +16,7 @@ from repro.methods.base import Method
 from repro.methods.registry import method_class
 from repro.models import create_backbone
 from repro.models.weights import load_strictly
+from repro.options import check_options
 from stages.shared.models import Card, build_pretrained, read_card
 
 
@@ -23,10 +24,10 @@ def build_method(card: Card, name: str, options: dict[str, Any], seed: int) -> M
     """A method with initial weights drawn from the seed; raises BadInput for an option it does not have."""
     torch.manual_seed(derive_seed(seed, "weights", card.dataset, name))
     backbone, dim = create_backbone(card.backbone, card.channels, **card.backbone_options)
-    try:
-        return method_class(name)(backbone, dim, card.seen_classes, **options)
-    except TypeError as error:
-        raise BadInput(f"method {name} does not take the options {sorted(options)} ({error})") from error
+    method = method_class(name)
+    takers = [method, *([method_class(method.base_method)] if method.base_method else [])]
+    check_options(f"method {name}", options, *takers, given=("backbone", "dim", "seen_classes"))
+    return method(backbone, dim, card.seen_classes, **options)
 
 
 def start_method(folder: Path, name: str, options: dict[str, Any], seed: int) -> tuple[Card, Method]:

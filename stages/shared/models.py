@@ -20,6 +20,7 @@ from repro.files import sha256, whole_file
 from repro.models import create_backbone
 from repro.models.pretrained import Pretrained
 from repro.models.weights import save_weights
+from repro.options import check_options
 
 EXEMPLARS = 100  # training images per seen class that every model embeds: the most that any method remembers
 
@@ -67,11 +68,15 @@ def write_card(folder: Path, card: Card) -> None:
 def read_card(folder: Path) -> Card:
     """Read a model's card; raises BadInput where there is none."""
     try:
-        return Card(**json.loads((folder / "model.json").read_text()))
+        facts = json.loads((folder / "model.json").read_text())
+        card = Card(**facts)
+        check_options("its card", facts, Card)
+        return card
     except (OSError, ValueError, TypeError) as error:
         raise BadInput(f"{folder}: no readable model.json ({error}); run the stage that trains it again") from error
 
 
 def read_embedded(folder: Path) -> Embedded:
-    """The stored embeddings, checked against the weights beside them."""
+    """The stored embeddings, checked against the weights beside them; raises BadInput where there is no model."""
+    read_card(folder)
     return read_embeddings(folder / "embeddings.safetensors", sha256(folder / "model.safetensors"))

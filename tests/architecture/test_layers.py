@@ -7,11 +7,12 @@ import pytest
 
 from tests.architecture.reach import ROOT, imports_of
 
-FOUNDATION = {"errors", "files", "paths"}
+FOUNDATION = {"errors", "files", "options", "paths"}
 # Each package may import itself, the foundation, and what is listed.
 MAY_IMPORT = {
     "errors": set(),
     "files": set(),
+    "options": set(),
     "paths": set(),
     "data": set(),
     "preparation": {"data"},

@@ -26,7 +26,7 @@ def stages() -> dict[str, tuple[str, frozenset[Path]]]:
 # They record, show and check; no result depends on them. Package descriptions hold no code.
 DECIDE_NOTHING = (
     *("_arguments", "_experiment", "_grid", "_params", "_processes", "_progress", "_rank", "_tracking"),
-    *("__init__", "errors", "files", "paths", "registry"),
+    *("__init__", "errors", "files", "options", "paths", "registry"),
 )
 # A package whose files are one unit: an edit in one of them re-runs whatever uses the package.
 UNITS = (

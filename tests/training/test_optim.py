@@ -37,8 +37,8 @@ def test_cosine_ends_near_zero_and_one_cycle_peaks_at_its_rise() -> None:
     ("name", "options", "sentence"),
     [
         ("linear", {}, "schedule 'linear' is unknown; expected one of constant, decay"),
-        ("cosine", {"every": 3}, "schedule cosine has no option 'every'; it takes none"),
-        ("decay", {"gamma": 3}, "no option 'gamma'; it takes every, factor"),
+        ("cosine", {"every": 3}, "schedule cosine: unknown option every, expected no options"),
+        ("decay", {"gamma": 3}, "schedule decay: unknown option gamma, expected every, factor"),
     ],
 )
 def test_unknown_schedules_and_options_are_named(name: str, options: dict[str, int], sentence: str) -> None:

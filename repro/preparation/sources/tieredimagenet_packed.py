@@ -161,7 +161,7 @@ def _pixels(npz: Path) -> np.ndarray:
                 log.warning("%s is compressed: its images are read into memory at once", npz)
                 with archive.open(member) as stream:
                     pixels_NHWC = np.lib.format.read_array(stream, allow_pickle=False)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, KeyError, ValueError, MemoryError, zipfile.BadZipFile) as error:
         raise BadInput(f"{npz}: cannot be read ({error}), expected an npz with an array called images") from error
     if pixels_NHWC.dtype != np.uint8 or pixels_NHWC.ndim != 4 or pixels_NHWC.shape[-1] != 3:
         seen = f"images of type {pixels_NHWC.dtype} and shape {pixels_NHWC.shape}"

@@ -1,0 +1,59 @@
+"""A small workspace in which every stage has run, copied for each input; and the judge of its answer."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.bad_inputs.asking import ROOT, Row, ask, contents
+from tests.conftest import write_tiny_dataset
+from tests.pipeline.small_params import small_params
+
+COMMANDS = (
+    "stages episodes mini",
+    "stages pretrain mini-linear --dataset mini --classifier linear --random",
+    "stages evaluate mini-mc_knn-1shot --dataset mini --method mc_knn --shot 1 --ways 5 "
+    "--model models/pretrained/mini-linear",
+)
+
+
+@pytest.fixture(scope="session")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One dataset of noise, its tasks, a backbone with initial weights, and one method measured."""
+    folder = tmp_path_factory.mktemp("sound")
+    params = small_params()
+    for group in (params["datasets"], params["episodes"], params["backbones"], params["pretraining"]["epochs"]):
+        for name in [name for name in group if name != "mini"]:
+            del group[name]
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    shutil.copytree(ROOT / "paper", folder / "paper", ignore=shutil.ignore_patterns("*.png", "*.pdf"))
+    write_tiny_dataset(folder / "data" / "mini", size=16)
+    for command in COMMANDS:
+        answer = ask(folder, command)
+        assert answer.code == 0, answer.said
+    return folder
+
+
+@pytest.fixture
+def workspace(sound: Path, tmp_path: Path) -> Path:
+    """A copy of it to spoil."""
+    shutil.copytree(sound, tmp_path / "workspace", symlinks=True, ignore=shutil.ignore_patterns("_sources"))
+    return tmp_path / "workspace"
+
+
+@pytest.fixture
+def judge(workspace: Path, bad_inputs) -> Callable[[Row], None]:
+    """Spoil, ask, and require one sentence, a telling exit code, and a workspace left as it was."""
+
+    def judge_row(row: Row) -> None:
+        damage, command, expected = row
+        damage(workspace)
+        before = contents(workspace)
+        bad_inputs.tried()
+        ask(workspace, command).require(expected)
+        assert contents(workspace) == before
+        bad_inputs.answered()
+
+    return judge_row

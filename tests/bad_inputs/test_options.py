@@ -1,0 +1,125 @@
+"""Options that a source, a backbone, a classifier, a method or a schedule does not take, and values it cannot use."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.bad_inputs.asking import Row, params
+
+SPLITS = "stages splits mini"
+PRETRAIN = "stages pretrain mini-linear --dataset mini --classifier linear"
+TRAIN = "stages train one --dataset mini --method castle --shot 1 --pretrained mini-linear"
+MEASURE = "stages evaluate one --dataset mini --shot 1 --ways 5 --model models/pretrained/mini-linear --method"
+CASTLE = "methods__castle__training__"
+
+TABLE: dict[str, Row] = {
+    # Sources
+    "a source there is not": (params(datasets__mini__source="imagenet"), SPLITS, "source is 'imagenet', expected one"),
+    "an analogue there is not": (
+        params(datasets__mini__options__analogue="maxi"),
+        SPLITS,
+        "analogue 'maxi' is unknown; expected one of mini",
+    ),
+    "an option glyphs do not take": (
+        params(datasets__mini__options__colour="red"),
+        SPLITS,
+        "source glyphs: unknown option colour, expected analogue,",
+    ),
+    "glyphs without an option": (
+        params(datasets__mini__options={"analogue": "mini"}),
+        SPLITS,
+        "source glyphs: no option classes; no option images;",
+    ),
+    "a word for a strength": (
+        params(datasets__mini__options__noise="much"),
+        SPLITS,
+        "source glyphs: option noise is 'much'",
+    ),
+    "a negative strength": (params(datasets__mini__options__noise=-1.0), SPLITS, "noise is -1.0, expected a strength"),
+    "more images than memory": (
+        params(datasets__mini__options__images__train=10**12),
+        SPLITS,
+        "ask for fewer images or a smaller size",
+    ),
+    "an option a folder does not take": (
+        params(
+            datasets__mini__source="image_folder",
+            datasets__mini__options={"root": "x", "classes": [1, 1, 1], "extra": 1, "depth": 2},
+        ),
+        SPLITS,
+        "source image_folder: unknown option depth, expected root, classes, extra, per_class",
+    ),
+    # Models
+    "a backbone there is not": (params(backbones__mini__name="resnet13"), PRETRAIN, "unknown backbone 'resnet13'"),
+    "an option a backbone does not take": (
+        params(backbones__mini__options={"depth": 3}),
+        PRETRAIN,
+        "backbone castle_convnet4_small does not take the options {'depth': 3}",
+    ),
+    "a backbone's option without sense": (
+        params(backbones__mini__name="castle_resnet12", backbones__mini__options={"widths": [8, 8]}),
+        PRETRAIN,
+        "backbone castle_resnet12",
+    ),
+    "an option a classifier does not take": (
+        params(pretraining__classifiers__linear={"name": "linear", "options": {"scale": 1.0}}),
+        PRETRAIN,
+        "classifier linear: unknown option scale, expected no options",
+    ),
+    "a classifier there is not": (
+        params(pretraining__classifiers__linear={"name": "square"}),
+        PRETRAIN,
+        "classifier 'square' is unknown",
+    ),
+    "a device there is not": (params(machine__device="tpu"), PRETRAIN, "device 'tpu' is unknown"),
+    "a graphics card there is not": (params(machine__device="cuda:99"), PRETRAIN, "CUDA devices here; use auto or cpu"),
+    # Methods and their training
+    "an option a method does not take": (
+        params(methods__castle__options={"bases": 3}),
+        TRAIN,
+        "method castle: unknown option bases, expected dictionary, ratio,",
+    ),
+    "a word for an option's number": (
+        params(methods__castle__options={"temperature": "warm"}),
+        TRAIN,
+        "method castle: option temperature is 'warm' (input should be a valid number)",
+    ),
+    "a negative option": (params(methods__castle__options={"classes": -3}), TRAIN, "-3 classes"),
+    "a dictionary there is not": (
+        params(methods__castle__options={"dictionary": "new"}),
+        TRAIN,
+        "unknown dictionary 'new'",
+    ),
+    "more classes than are seen": (params(methods__castle__options={"classes": 80}), TRAIN, "a step draws 80 classes"),
+    "an option of the base a method adapts": (
+        params(methods__upper_bound__options={"bases": 3}),
+        f"{MEASURE} upper_bound",
+        "method upper_bound: unknown option bases, expected temperature,",
+    ),
+    "an option where none is taken": (
+        params(methods__mc_knn__options={"k": 3}),
+        f"{MEASURE} mc_knn",
+        "method mc_knn: unknown option k, expected no options",
+    ),
+    "a schedule there is not": (
+        params(**{f"{CASTLE}optimisation__schedule": {"name": "linear"}}),
+        TRAIN,
+        "schedule 'linear' is unknown; expected one of constant",
+    ),
+    "an option a schedule does not take": (
+        params(**{f"{CASTLE}optimisation__schedule": {"name": "cosine", "options": {"rise": 1}}}),
+        TRAIN,
+        "schedule cosine: unknown option rise, expected no options",
+    ),
+    "a schedule that never steps": (
+        params(**{f"{CASTLE}optimisation__schedule": {"name": "decay", "options": {"every": 0}}}),
+        TRAIN,
+        "every is 0, expected at least 1 step",
+    ),
+    "batch norm in no mode": (params(**{f"{CASTLE}batch_norm": "now"}), TRAIN, "batch_norm 'now' is unknown"),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_options_get_one_sentence(name: str, judge: Callable[[Row], None]) -> None:
+    judge(TABLE[name])

@@ -1,0 +1,133 @@
+"""Records, published numbers and run folders that are not what they should be."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from repro.results.records import read_records, summarise
+from repro.results.store import Cell, Reading, Results
+from stages._tracking import bad_input_exits
+from tests.bad_inputs.asking import Damage, Row, cut, ended, removed, written
+
+CELL = "results/cells/mini-mc_knn-1shot"
+RECORDS = f"{CELL}/tasks.parquet"
+PAPER = "stages paper"
+HM = Reading(Cell("mini", "mc_knn", 1), "gfsl", 5, "hm")
+
+
+def table(change: Callable[[pa.Table], pa.Table]) -> Damage:
+    """Records changed by hand and stored soundly."""
+    return lambda folder: pq.write_table(change(pq.read_table(folder / RECORDS)), folder / RECORDS)
+
+
+def column(name: str, values: Callable[[np.ndarray], object]) -> Damage:
+    """One column of the records with other values."""
+
+    def change(rows: pa.Table) -> pa.Table:
+        new = pa.array(values(rows[name].to_numpy()))
+        return rows.set_column(rows.column_names.index(name), name, new)
+
+    return table(change)
+
+
+UNREADABLE: dict[str, tuple[Damage, str]] = {
+    "truncated": (cut(RECORDS), "not a file of per-task records"),
+    "empty": (written(RECORDS, b""), "not a file of per-task records"),
+    "text": (written(RECORDS, "task,hm\n1,60\n"), "not a file of per-task records"),
+    "only magic bytes": (written(RECORDS, b"PAR1" + b"\0" * 64 + b"PAR1"), "not a file of per-task records"),
+    "without a column": (table(lambda rows: rows.drop_columns(["hm"])), "its columns are not those"),
+    "with a column too many": (table(lambda rows: rows.append_column("x", rows["hm"])), "its columns are not those"),
+    "with words for numbers": (column("hm", lambda values: ["x"] * len(values)), "its columns are not those"),
+    "without saying which tasks": (table(lambda rows: rows.replace_schema_metadata({})), "its columns are not those"),
+    "with metadata that is no JSON": (
+        table(lambda rows: rows.replace_schema_metadata({"tasks": "{"})),
+        "not a file of per-task records",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_records_that_are_none_get_one_sentence(name: str, workspace: Path, bad_inputs) -> None:
+    damage, expected = UNREADABLE[name]
+    damage(workspace)
+    bad_inputs.tried()
+
+    def read() -> None:
+        with bad_input_exits():
+            read_records(workspace / RECORDS)
+
+    ended(read).require(expected)
+    bad_inputs.answered()
+
+
+def test_records_of_other_tasks_get_one_sentence(workspace: Path, bad_inputs) -> None:
+    bad_inputs.tried()
+
+    def read() -> None:
+        with bad_input_exits():
+            read_records(workspace / RECORDS, tasks={"gfsl_5way": "another list"})
+
+    ended(read).require("expected another list; evaluate the cell again")
+    bad_inputs.answered()
+
+
+@pytest.mark.parametrize("content", ["[1, 2", "[1, 2]", '{"gfsl_5way": [1]}', '{"gfsl_5way": [["a", "b"]]}'])
+def test_a_curve_that_is_none_gets_one_sentence(content: str, workspace: Path, bad_inputs) -> None:
+    written(f"{CELL}/curve.json", content)(workspace)
+    bad_inputs.tried()
+
+    def read() -> None:
+        with bad_input_exits():
+            Results(workspace / "results" / "cells", {}).curve(HM.cell, 5)
+
+    ended(read).require("curve.json: not a seen-unseen curve")
+    bad_inputs.answered()
+
+
+def test_a_measure_that_is_no_number_is_left_out_not_averaged(workspace: Path) -> None:
+    column("hm", lambda values: np.where(np.arange(len(values)) == 3, np.nan, values).astype(np.float32))(workspace)
+    assert "hm" not in summarise(read_records(workspace / RECORDS))["gfsl_5way"]
+    assert Results(workspace / "results" / "cells", {"mini": 7}).sample(HM) is None
+
+
+TABLE: dict[str, Row] = {
+    "truncated records": (cut(RECORDS), PAPER, "tasks.parquet: not a file of per-task records"),
+    "no published numbers": (removed("paper/published.yaml"), PAPER, "published.yaml: no such file"),
+    "published numbers that are none": (written("paper/published.yaml", "- 1\n"), PAPER, "not a list of published"),
+    "a published word": (
+        written("paper/published.yaml", "T1a: {label: x, rows: {a: {kind: measured, values: {hm: [x, 1]}}}}\n"),
+        PAPER,
+        "not a list of published tables",
+    ),
+    "a published number of another kind": (
+        written("paper/published.yaml", "T1a: {label: x, rows: {a: {kind: guessed, values: {}}}}\n"),
+        PAPER,
+        "kind guessed, expected measured or cited",
+    ),
+    "a published number that is none": (
+        written("paper/published.yaml", "T1a: {label: x, rows: {a: {kind: cited, values: {hm: [.nan, 1]}}}}\n"),
+        PAPER,
+        "nan, expected a number",
+    ),
+    "published code": (
+        written("paper/published.yaml", "T1a: !!python/object/apply:os.mkdir [ran]\n"),
+        PAPER,
+        "not a list of published tables",
+    ),
+    "a published table without its rows": (
+        written("paper/published.yaml", "T1a: {label: x, rows: {}}\n"),
+        PAPER,
+        "T1a has no row dfsl",
+    ),
+    "published bytes": (written("paper/published.yaml", b"\xff\xfe"), PAPER, "not a list of published tables"),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_what_the_paper_is_made_of_gets_one_sentence(name: str, judge: Callable[[Row], None], workspace: Path) -> None:
+    judge(TABLE[name])
+    assert not (workspace / "ran").exists()

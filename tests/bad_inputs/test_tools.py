@@ -1,0 +1,134 @@
+"""Tools that are told something wrong, and run folders that are no records."""
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from stages._tracking import bad_input_exits
+from stages._tracking_mongo import copy_run
+from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, nothing, removed, written
+
+WEIGHTS = "tools/import_weights {here}/in.pth {here}/out --backbone castle_convnet4_small --channels 1 --seen-classes 4"
+FOLDER = "tools/doctor image_folder root={here}/raw"
+
+
+class Runs:
+    """Unpickling this the usual way would make a folder."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, ("ran",)
+
+
+def released(content: object) -> Damage:
+    """A released file with this content."""
+    return lambda folder: torch.save(content, folder / "in.pth")
+
+
+TABLE: dict[str, Row] = {
+    "doctor: a source there is not": (nothing, "tools/doctor imagenet", "invalid choice: 'imagenet'"),
+    "doctor: no source": (nothing, "tools/doctor", "the following arguments are required: source"),
+    "doctor: an option there is not": (nothing, f"{FOLDER} depth=3", "'depth=3' is no option of this source"),
+    "doctor: no value": (nothing, "tools/doctor image_folder root", "expected key=value"),
+    "doctor: a missing option": (nothing, FOLDER, "no classes given, expected classes=… extra=…"),
+    "doctor: a seed that is none": (nothing, f"{FOLDER} classes=[1,1,1] extra=1 --seed x", "invalid int value: 'x'"),
+    "weights: no file": (nothing, WEIGHTS, "in.pth: no such file"),
+    "weights: an empty file": (written("in.pth", b""), WEIGHTS, "in.pth: refused"),
+    "weights: text": (written("in.pth", "not weights"), WEIGHTS, "in.pth: refused"),
+    "weights: a file that runs code": (released({"params": {}, "x": Runs()}), WEIGHTS, "in.pth: refused"),
+    "weights: a list": (released([torch.zeros(1)]), WEIGHTS, "holds no dictionary `params`"),
+    "weights: numbers for tensors": (released({"params": {"a": 1}}), WEIGHTS, "holds no dictionary `params`"),
+    "weights: nothing that fits": (released({"params": {"cls.weight": torch.zeros(2, 2)}}), WEIGHTS, "does not fit"),
+    "weights: a backbone there is not": (released({"params": {}}), f"{WEIGHTS} --backbone x", "unknown backbone 'x'"),
+    "weights: no classes": (released({"params": {}}), f"{WEIGHTS} --seen-classes 0", "invalid positive value: '0'"),
+    "weights: negative channels": (released({"params": {}}), f"{WEIGHTS} --channels -1", "invalid positive value"),
+    "weights: a folder that is none of ours": (
+        released({"params": {}}),
+        WEIGHTS.replace("{here}/out", "{here}/paper"),
+        "paper: exists and holds no model",
+    ),
+    "weights: nothing to export": (
+        nothing,
+        "tools/import_weights --export {here}/x {here}/y",
+        "no readable model",
+    ),
+    "bench: a name there is not": (nothing, "tools/bench --only eval_castel", "no benchmark is called eval_castel"),
+    "bench: no repeats": (nothing, "tools/bench --only head_castle_64 --repeats 0", "invalid positive value"),
+    "omniboard: a port there is not": (nothing, "tools/omniboard --port 99999", "port 99999 cannot be used"),
+    "omniboard: a word for a port": (nothing, "tools/omniboard --port x", "invalid int value: 'x'"),
+    "sync: an unknown option": (nothing, "tools/sync --everything", "unrecognized arguments: --everything"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REPRO_MONGO_URL", raising=False)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_tools_answer_with_one_sentence(name: str, judge: Callable[[Row], None], workspace: Path) -> None:
+    judge(TABLE[name])
+    assert not (workspace / "ran").exists()
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_port_in_use_is_named(workspace: Path, taken: int, bad_inputs) -> None:
+    bad_inputs.tried()
+    ask(workspace, f"tools/omniboard --port {taken}").require(f"port {taken} cannot be used")
+    bad_inputs.answered()
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://127.0.0.1/x", "mongodb://user:s3cret@host:port/x", "mongodb://"])
+def test_a_server_that_is_none_is_named(url: str, workspace: Path, monkeypatch, bad_inputs) -> None:
+    monkeypatch.setenv("REPRO_MONGO_URL", url)
+    bad_inputs.tried()
+    answer = ask(workspace, "tools/sync")
+    answer.require("no usable Mongo URL")
+    assert "s3cret" not in answer.said
+    bad_inputs.answered()
+
+
+# Run folders, where tools/sync reads them; no server is asked before the record is known to be whole.
+
+
+def facts(**changes: object) -> Damage:
+    def change(run: Path) -> None:
+        content = json.loads((run / "run.json").read_text())
+        (run / "run.json").write_text(json.dumps(content | changes))
+
+    return change
+
+
+BROKEN: dict[str, Damage] = {
+    "no run.json": removed("run.json"),
+    "a truncated run.json": cut("run.json"),
+    "a run.json of something else": written("run.json", "[1]"),
+    "no config": removed("config.json"),
+    "a time that is none": facts(start_time="yesterday"),
+    "no experiment": facts(experiment=None),
+    "output that is no text": written("cout.txt", b"\xff\xfe\xfa"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_run_folder_that_is_no_record_is_named(name: str, workspace: Path, bad_inputs) -> None:
+    run = sorted((workspace / "runs").glob("*-evaluate-*"))[0]
+    BROKEN[name](run)
+    bad_inputs.tried()
+
+    def copy() -> None:
+        with bad_input_exits():
+            copy_run(run, database=None)  # type: ignore[arg-type]
+
+    ended(copy).require(run.name)
+    bad_inputs.answered()
