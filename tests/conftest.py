@@ -10,6 +10,8 @@ import torch
 
 from repro.data.dataset import ClassInfo, Dataset, DomainRule, Header, open_dataset, write_dataset
 
+pytest_plugins = ["tests.counting"]  # the fixtures `faults` and `bad_inputs`
+
 torch.set_num_threads(1)
 
 ROLES_OF_SPLIT = {"seen": ("train", "seen_val", "seen_test"), "val": ("val",), "test": ("test",)}
