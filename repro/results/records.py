@@ -24,6 +24,7 @@ MEASURES = (
     *("cal_acc", "cal_s_su", "cal_u_su", "cal_hm", "conf_seen", "conf_unseen", "conf_ratio"),
     *("syn_s", "proto_s", "many_s"),
 )
+RECORDS = "tasks.parquet"  # the file's name in the folder of its cell
 TASKS = "tasks"  # the metadata entry that names the task list of every "<protocol>_<way>way"
 
 

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from repro.errors import BadInput
+from repro.files import sealed
 from repro.results.intervals import Mean, mean_interval
-from repro.results.records import TASKS
+from repro.results.records import RECORDS, TASKS
 
 # A number of unseen classes; "all" of the dataset at hand; "any" where a protocol has one row group only.
 Way = int | Literal["all", "any"]
@@ -87,6 +88,7 @@ class Results:
         file = self.folder / cell.name / "curve.json"
         if not file.is_file():
             return None
+        sealed(file.parent, file.name, remedy=_remedy(file.parent))
         points = json.loads(file.read_text()).get(f"gfsl_{self.ways(cell.dataset, way)}way")
         return None if points is None else (np.asarray(points)[:, 0], np.asarray(points)[:, 1])
 
@@ -94,7 +96,7 @@ class Results:
         """The records of one cell, or None where it has not been evaluated."""
         if cell.name not in self._cells:
             folder = self.folder / cell.name
-            self._cells[cell.name] = CellRecords(folder) if (folder / "tasks.parquet").is_file() else None
+            self._cells[cell.name] = CellRecords(folder) if (folder / RECORDS).is_file() else None
         return self._cells[cell.name]
 
 
@@ -105,14 +107,12 @@ class CellRecords:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self.folder, self.file = folder, folder / "tasks.parquet"
+        self.folder, self.file = folder, folder / RECORDS
         try:
             self._parquet = pq.ParquetFile(self.file, memory_map=True)
         except (pa.ArrowException, OSError) as error:
-            message = (
-                f"{self.file}: not a file of per-task records ({error}); delete {folder} and evaluate the cell again"
-            )
-            raise BadInput(message) from error
+            raise BadInput(f"{self.file}: not a file of per-task records ({error}); {_remedy(folder)}") from error
+        sealed(folder, RECORDS, remedy=_remedy(folder))
         self._columns: dict[str, np.ndarray] = {}
 
     @cached_property
@@ -152,6 +152,10 @@ class CellRecords:
     def tasks_digest(self, protocol: str, way: int | Literal["any"]) -> str:
         """Which stored task list a group was measured on; cells that measured its first tasks only name the same."""
         return str(self.metadata.get(TASKS, {}).get(f"{protocol}_{way}way", "")).split("[")[0]
+
+
+def _remedy(folder: Path) -> str:
+    return f"delete {folder} and evaluate the cell again"
 
 
 def _loads(value: bytes) -> Any:
