@@ -10,7 +10,7 @@ import torch
 
 from repro.data.dataset import ClassInfo, Dataset, DomainRule, Header, open_dataset, write_dataset
 
-pytest_plugins = ["tests.counting"]  # the fixtures `faults` and `bad_inputs`
+pytest_plugins = ["tests.counting", "tests.pipeline.workspace"]
 
 torch.set_num_threads(1)
 
