@@ -71,14 +71,19 @@ def discard(path: Path) -> None:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Make the folder and hold it while the block runs; raises BadInput where another process does."""
+    """Make the folder and hold it while the block runs; if it is empty then, it goes.
+
+    Raises BadInput where another process holds it.
+    """
     with disk_named(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
+        lock = os.open(folder, os.O_RDONLY)
     try:
-        if not _locked(lock):
+        if not (_locked(lock) and folder.exists()):  # gone: its holder has ended just now
             raise BadInput(f"{folder} is in use by another process of this stage; wait for it or stop it")
         yield
+        with suppress(OSError):
+            folder.rmdir()
     finally:
         os.close(lock)
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from repro.data.dataset import IMAGES, describe_images
 from repro.errors import BadInput
-from repro.files import claimed, put_in_place
+from repro.files import put_in_place
 from repro.preparation.collection import Collection, Picture
 from repro.preparation.images import available_cores, read_content, state_of, to_pixels
 
@@ -60,7 +60,7 @@ def pack(
     work = work_folder(folder)
     total = len(collection.pictures)
     shape = (size, size, CHANNELS)
-    with _enough_space(work, total * (int(np.prod(shape)) + ROW_ALLOWANCE)), claimed(work):
+    with _enough_space(work, total * (int(np.prod(shape)) + ROW_ALLOWANCE)):
         finished = _open_work(work, _key(collection, size), (total, *shape))
         done = sum(len(block.contents) for block in finished.values())
         progress(done, total)
@@ -134,8 +134,8 @@ def _open_work(work: Path, key: str, shape: tuple[int, ...]) -> dict[int, Block]
         finished = _verified_blocks(work)
         log.info("%s: resuming with %d finished blocks", work, len(finished))
         return finished
-    for file in work.iterdir():
-        file.unlink()
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
     with (work / IMAGES).open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
         stream.truncate(stream.tell() + int(np.prod(shape)))
@@ -169,7 +169,7 @@ def _key(collection: Collection, size: int) -> str:
 
 @contextmanager
 def _enough_space(work: Path, needed: int) -> Iterator[None]:
-    """Raise BadInput where the disk is too full, beforehand or on the way."""
+    """Raise BadInput where the disk is too full, beforehand or on the way; other errors of the disk alike."""
     place = next(parent for parent in work.parents if parent.exists())
     held = sum(file.stat().st_blocks * 512 for file in work.glob("*"))
 
@@ -185,4 +185,6 @@ def _enough_space(work: Path, needed: int) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise full() from error
+        if isinstance(error, PermissionError):
+            raise BadInput(f"{error.filename}: permission denied, expected a folder that you may write to") from error
         raise

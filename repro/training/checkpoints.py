@@ -105,7 +105,6 @@ def own_checkpoints(folder: Path, world: World) -> Iterator[None]:
         yield
         for checkpoint in folder.iterdir():
             discard(checkpoint)
-        folder.rmdir()
 
 
 def _remove_others(target: Path) -> None:

@@ -2,45 +2,48 @@
 
 import contextlib
 import os
-import select
+import secrets
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 import yaml
 
-from stages import _warm
 from tests.pipeline.workspace import digests
 
 TOPS = ("data", "episodes", "models", "results", "paper", "checkpoints")
+LAUNCH = str(Path(__file__).with_name("launch.py"))
 KILLED = 128 + signal.SIGKILL
 
 
 @dataclass
 class Running:
-    """A stage that was started: its process, and the connection on which its exit code arrives."""
+    """A stage that was started: its launcher, which ends with its exit code, and the stage's own process."""
 
-    connection: socket.socket
-    process: int
+    launcher: subprocess.Popen[str]
+    stage: int
+    printed: Path
 
     def wait(self, seconds: float | None = None) -> int | None:
         """The exit code; None where the stage still runs after so many seconds."""
-        if not select.select([self.connection], [], [], seconds)[0]:
+        try:
+            return self.launcher.wait(seconds)
+        except subprocess.TimeoutExpired:
             return None
-        with self.connection:
-            return _warm._read(self.connection, 1)[0]
 
-    def kill(self, number: int = signal.SIGKILL) -> None:
+    def signal(self, number: int) -> None:
         """Send a signal to the stage itself; one that has just ended does not mind."""
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self.process, number)
+            os.kill(self.stage, number)
+
+    def said(self) -> str:
+        """What the stage has printed."""
+        return self.printed.read_text()
 
 
 class Scene:
@@ -50,7 +53,6 @@ class Scene:
         self.folder = folder
         self.lock = yaml.safe_load((folder / "dvc.lock").read_text())["stages"]
         self.whole = self.contents()
-        self._environment = {"OMP_NUM_THREADS": "1", "DVC_ROOT": str(folder)}
 
     def command(self, stage: str) -> list[str]:
         """A stage's name and arguments, as DVC runs it."""
@@ -67,28 +69,30 @@ class Scene:
             path = self.folder / out["path"]
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
-    def start(self, stage: str) -> Running:
+    def start(self, stage: str, *prefix: str, **environment: str) -> Running:
         """Start a stage in a child of the warm process."""
-        with contextlib.chdir(self.folder), mock.patch.dict(os.environ, self._environment):
-            os.environ.pop("REPRO_MONGO_URL", None)
-            return Running(*_warm._hand_over(self.command(stage)))
+        printed = self.folder / f"printed-{secrets.token_hex(4)}.txt"
+        inherited = {name: value for name, value in os.environ.items() if name != "REPRO_MONGO_URL"}
+        with printed.open("w") as stream:
+            launcher = subprocess.Popen(
+                [*prefix, sys.executable, LAUNCH, *self.command(stage)],
+                cwd=self.folder,
+                env={**inherited, "OMP_NUM_THREADS": "1", "DVC_ROOT": str(self.folder), **environment},
+                stdout=subprocess.PIPE,
+                stderr=stream,
+                text=True,
+            )
+        with launcher.stdout or contextlib.nullcontext() as told:
+            number = told.readline() if told else ""
+        assert number, f"{stage} did not start: {printed.read_text()}"
+        return Running(launcher, int(number), printed)
 
     def run(self, stage: str) -> float:
         """Run a stage to its end; gives the seconds that it took."""
         started = time.monotonic()
-        assert self.start(stage).wait() == 0, f"{stage} failed: see what it printed"
+        running = self.start(stage)
+        assert running.wait() == 0, running.said()
         return time.monotonic() - started
-
-    def launch(self, stage: str, prefix: tuple[str, ...] = (), **environment: str) -> subprocess.Popen[str]:
-        """Start a stage as a user does, in a process of its own, with what it prints kept."""
-        return subprocess.Popen(
-            [*prefix, sys.executable, "-m", "stages", *self.command(stage)],
-            cwd=self.folder,
-            env={**os.environ, **self._environment, "REPRO_WARM": "0", **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
 
     def kill_after(self, stage: str, seconds: float) -> None:
         """Start a stage in a cleared place and kill it; earlier, where it ends within so many seconds."""
@@ -97,11 +101,11 @@ class Scene:
             running = self.start(stage)
             code = running.wait(seconds)
             if code is None:
-                running.kill()
+                running.signal(signal.SIGKILL)
                 code = running.wait()
             if code == KILLED:
                 return
-            assert code == 0, f"{stage} failed: see what it printed"
+            assert code == 0, running.said()
             seconds *= 0.7
 
 

@@ -240,9 +240,7 @@ def test_a_target_without_permission_is_named(tree: Path, tmp_path: Path, monkey
 
     collection = folder_collection(tree)
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(
-        BadInput, match=r"packing cannot be written \(Permission denied\); expected a folder that you may write to"
-    ):
+    with pytest.raises(BadInput, match=r"packing: permission denied, expected a folder that you may write to"):
         pack(collection, tmp_path / "out", size=10)
 
 
