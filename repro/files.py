@@ -81,9 +81,11 @@ def claimed(folder: Path) -> Iterator[None]:
     try:
         if not (_locked(lock) and folder.exists()):  # gone: its holder has ended just now
             raise BadInput(f"{folder} is in use by another process of this stage; wait for it or stop it")
-        yield
-        with suppress(OSError):
-            folder.rmdir()
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                folder.rmdir()
     finally:
         os.close(lock)
 

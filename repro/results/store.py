@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
 from repro.files import sealed
 from repro.results.intervals import Mean, mean_interval
 from repro.results.records import RECORDS, TASKS
@@ -111,7 +111,9 @@ class CellRecords:
         try:
             self._parquet = pq.ParquetFile(self.file, memory_map=True)
         except (pa.ArrowException, OSError) as error:
-            raise BadInput(f"{self.file}: not a file of per-task records ({error}); {_remedy(folder)}") from error
+            raise BadInput(
+                f"{self.file}: not a file of per-task records ({one_line(error)}); {_remedy(folder)}"
+            ) from error
         sealed(folder, RECORDS, remedy=_remedy(folder))
         self._columns: dict[str, np.ndarray] = {}
 

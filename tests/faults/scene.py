@@ -113,3 +113,11 @@ def copy_workspace(source: Path, target: Path) -> Path:
     """Copy what stages need; without DVC's cache, git, and main.tex, from which TeX would make a PDF each time."""
     shutil.copytree(source, target, ignore=shutil.ignore_patterns(".git", ".dvc", "main.tex", "main.pdf"))
     return target
+
+
+def flip(file: Path) -> None:
+    """Change one bit in the middle of a file; as a new file, so that a cache that shares it keeps its own."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.unlink()
+    file.write_bytes(content)
