@@ -40,7 +40,7 @@ with warnings.catch_warnings():
     from sacred.utils import SacredInterrupt
 
 from repro.errors import BadInput
-from repro.files import whole_file
+from repro.files import disk_named, whole_file
 from stages import _tracking_machine as machine
 from stages._rank import is_rank, run_rank
 from stages._tracking import (
@@ -114,7 +114,8 @@ def run(
     runs = runs or runs_folder()
     with ExitStack() as stack:
         stack.enter_context(bad_input_exits())
-        folder, lock = _take(runs, stage, cell, config, resume_id)
+        with disk_named(runs):
+            folder, lock = _take(runs, stage, cell, config, resume_id)
         stack.enter_context(lock)
         stack.enter_context(_interrupts_exit())
         capture = stack.enter_context(capturing())
@@ -230,29 +231,29 @@ class RunFolder(FileStorageObserver):
         """Say that the disk refuses, and let the run go on: Sacred would drop an observer that raises."""
         try:
             yield
-        except OSError as error:
-            logging.getLogger(__name__).warning("cannot write to %s now (%s); trying again", self.folder, error)
+        except (OSError, BadInput) as error:
+            logging.getLogger(__name__).warning("cannot write to %s now: %s", self.folder, error)
 
     def artifact_event(self, name: str, filename: str, metadata: Any = None, content_type: Any = None) -> None:
         """Copy a file into the record's own folder for them, where it cannot hide a file of the record."""
-        with self._lock:
+        with self._lock, self._tolerant():
             self._copy(Path(filename), self.folder / "artifacts" / name)
             if name not in self.run_entry["artifacts"]:
                 self.run_entry["artifacts"].append(name)
             self.save_json(self.run_entry, "run.json")
 
     def completed_event(self, stop_time: datetime, result: Any) -> None:
-        with self._lock:
+        with self._lock, self._tolerant():
             self._finish()
             super().completed_event(stop_time, result)
 
     def interrupted_event(self, interrupt_time: datetime, status: str) -> None:
-        with self._lock:
+        with self._lock, self._tolerant():
             self._finish()
             super().interrupted_event(interrupt_time, status)
 
     def failed_event(self, fail_time: datetime, fail_trace: list[str]) -> None:
-        with self._lock:
+        with self._lock, self._tolerant():
             self._finish()
             super().failed_event(fail_time, fail_trace)
 

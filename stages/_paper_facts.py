@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from repro.data.dataset import ROLES, read_header, read_manifest
+from repro.data.dataset import ROLES, map_images, read_header, read_manifest
 from repro.report.facts import DatasetFacts, DomainSamples
 
 SAMPLES_PER_DOMAIN = 8
@@ -33,7 +33,9 @@ def dataset_facts(folder: Path, title: str = "") -> DatasetFacts:
 
 def _samples(folder: Path, manifest: pd.DataFrame, domains: tuple[str, ...]) -> tuple[DomainSamples, ...]:
     """The first training image of the first few classes of each domain; equal classes where domains share them."""
-    images_NHWC = np.load(folder / "images.npy", mmap_mode="r")
+    if not domains:
+        return ()
+    images_NHWC = map_images(folder)
     train = manifest[manifest["role"] == "train"]
     samples = []
     for number, domain in enumerate(domains):

@@ -19,7 +19,7 @@ import secrets
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import unquote
@@ -68,6 +68,8 @@ def create(runs: Path, stage: str, cell: str) -> Path:
     if not re.fullmatch(r"[\w.+-]+", stage + cell):
         raise BadInput(f"{cell!r} cannot name a run; use letters, digits and any of . _ + - for names of cells")
     now = datetime.now(UTC)  # to the millisecond: the newest run is the last by name
+    if before := _names(runs, stage, cell):  # also where the clock was set back since
+        now = max(now, datetime.strptime(f"{before[-1][:19]}+0000", "%Y%m%d-%H%M%S-%f%z") + timedelta(milliseconds=1))
     folder = runs / f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03d}-{stage}-{cell}-{secrets.token_hex(3)}"
     folder.mkdir(parents=True)
     return folder
@@ -86,8 +88,7 @@ def hold(folder: Path) -> TextIO | None:
 
 def resume(runs: Path, stage: str, cell: str, digest: str) -> tuple[Path, TextIO] | None:
     """Take the newest run of this stage and cell if it has this configuration, did not end and nobody runs it."""
-    pattern = re.compile(rf"\d{{8}}-\d{{6}}-\d{{3}}-{re.escape(f'{stage}-{cell}')}-[0-9a-f]{{6}}")
-    names = sorted(name for name in os.listdir(runs) if pattern.fullmatch(name)) if runs.is_dir() else []
+    names = _names(runs, stage, cell)
     if not names:
         return None
     folder = runs / names[-1]
@@ -104,6 +105,12 @@ def resume(runs: Path, stage: str, cell: str, digest: str) -> tuple[Path, TextIO
         return folder, lock
     lock.close()
     return None
+
+
+def _names(runs: Path, stage: str, cell: str) -> list[str]:
+    """The runs of one stage and cell, the newest last."""
+    pattern = re.compile(rf"\d{{8}}-\d{{6}}-\d{{3}}-{re.escape(f'{stage}-{cell}')}-[0-9a-f]{{6}}")
+    return sorted(name for name in os.listdir(runs) if pattern.fullmatch(name)) if runs.is_dir() else []
 
 
 def fingerprint(config: dict[str, Any]) -> str:

@@ -14,11 +14,11 @@ from repro.data.episodes import Tasks, read_tasks
 from repro.errors import BadInput
 from repro.evaluation.cell import Evaluation, evaluate_cell, mean_hm
 from repro.evaluation.embed import Embedded
-from repro.files import sha256, whole_file
+from repro.files import seal, sha256, whole_file
 from repro.methods.base import Method
 from repro.methods.registry import method_class
 from repro.models.device import pick_device
-from repro.results.records import TASKS, read_records, summarise, write_json, write_records
+from repro.results.records import RECORDS, TASKS, read_records, summarise, write_json, write_records
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._params import Machine, read_params
 from stages._progress import bar
@@ -138,8 +138,8 @@ class Candidates:
 
 def write_results(folder: Path, evaluation: Evaluation, facts: dict[str, Any], way: int, log: Run) -> dict[str, Any]:
     """Write records, metrics and curves; give the numbers of the chosen way, which a dashboard shows."""
-    write_records(folder / "tasks.parquet", evaluation.columns, facts)
-    summary = summarise(read_records(folder / "tasks.parquet"))
+    write_records(folder / RECORDS, evaluation.columns, facts)
+    summary = summarise(read_records(folder / RECORDS))
     metrics = {
         group: {name: values[name] for name in SHOWN if name in values} | {"tasks": values["tasks"]}
         for group, values in summary.items()
@@ -150,12 +150,13 @@ def write_results(folder: Path, evaluation: Evaluation, facts: dict[str, Any], w
     joint = {int(group[5:-3]): values for group, values in metrics.items() if group.startswith("gfsl_")}
     by_way = [[ways, values["hm"]["mean"], values["cal_hm"]["mean"]] for ways, values in sorted(joint.items())]
     write_rows(folder / "ways.csv", ["ways", "hm", "cal_hm"], by_way)
+    seal(folder, RECORDS, "metrics.json", "curve.json")
     for name in ("metrics.json", "curve.json"):
         log.add_artifact(str(folder / name), name=name)
     shown = {name: round(joint[way][name]["mean"], 2) for name in SHOWN if name in joint[way]}
     for name, value in shown.items():
         log.log_scalar(name, value)
-    return {**shown, "records": sha256(folder / "tasks.parquet")}
+    return {**shown, "records": sha256(folder / RECORDS)}
 
 
 def write_rows(file: Path, names: list[str], rows: list[list[Any]]) -> None:

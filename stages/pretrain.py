@@ -13,7 +13,7 @@ from repro.data.loading import ImageStore
 from repro.files import sha256
 from repro.models.device import Acceleration
 from repro.models.pretrained import Pretrained
-from repro.training.checkpoints import clear_checkpoints
+from repro.training.checkpoints import own_checkpoints
 from repro.training.distributed import World, joined
 from repro.training.loop import Training
 from repro.training.pretrain import pretrain
@@ -58,7 +58,7 @@ def main(
         classifier_options=classifier["options"],
     )
     model = build_pretrained(card, seed)
-    with joined(computer.device) as world:
+    with joined(computer.device) as world, own_checkpoints(paths.checkpoints(name), world):
         result = {}
         if epochs:
             tasks = read_tasks(paths.episodes(dataset) / f"{selection}.safetensors")
@@ -74,7 +74,6 @@ def main(
             result = {MEASURE: training.best.value} if training.best else {}
         if world.rank == 0:
             write_model(paths.pretrained(name), model, model.backbone, card, data, world.device, seed)
-            clear_checkpoints(paths.checkpoints(name))
     return result
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.data.dataset import open_dataset, write_dataset
+from repro.data.dataset import HEADER, open_dataset, write_dataset
+from repro.files import claimed
 from repro.options import check_options
 from repro.preparation.contact_sheet import write_contact_sheet
 from repro.preparation.glyphs import render_glyphs
@@ -26,15 +27,16 @@ def splits(
 ) -> dict[str, int]:
     """Render the embedded benchmark or decode raw images, then draw the contact sheet."""
     folder = paths.dataset(dataset)
-    if source == GLYPHS:
-        check_options(f"source {GLYPHS}", options, render_glyphs, given=("seed", "size"))
-        write_dataset(folder, *render_glyphs(seed=seed, size=size, **options))
-    else:
-        decode(folder, source, size, options, workers, seed)
-    packed = open_dataset(folder)
-    sheet = folder / "contact_sheet.png"
-    write_contact_sheet(sheet, packed)
-    for file in (sheet, folder / "dataset.json"):
+    with claimed(paths.checkpoints(f"splits-{dataset}")):
+        if source == GLYPHS:
+            check_options(f"source {GLYPHS}", options, render_glyphs, given=("seed", "size"))
+            write_dataset(folder, *render_glyphs(seed=seed, size=size, **options))
+        else:
+            decode(folder, source, size, options, workers, seed)
+        packed = open_dataset(folder)
+        sheet = folder / "contact_sheet.png"
+        write_contact_sheet(sheet, packed)
+    for file in (sheet, folder / HEADER):
         _run.add_artifact(str(file), name=file.name)
     return {role: len(rows) for role, rows in packed.roles.items()}
 

@@ -14,7 +14,7 @@ from repro.files import sha256
 from repro.methods.base import Method
 from repro.methods.registry import method_class
 from repro.models.device import Acceleration
-from repro.training.checkpoints import clear_checkpoints
+from repro.training.checkpoints import own_checkpoints
 from repro.training.distributed import World, joined
 from repro.training.episodic import meta_train
 from repro.training.loop import Training
@@ -23,7 +23,7 @@ from stages._params import Machine, TrainingParams, read_params
 from stages._processes import in_processes
 from stages.shared.configs import training_config
 from stages.shared.methods import remember, start_method
-from stages.shared.models import write_model
+from stages.shared.models import check_model, write_model
 from stages.shared.training import augmentation_from, optimisation_from, train_shown, write_curve
 
 ex = prepare(Experiment("train"))
@@ -50,9 +50,10 @@ def main(
     """Train where the method has a training, keep the weights with the best HM on validation tasks, and embed once."""
     torch.set_num_threads(threads)
     data, computer = open_dataset(paths.dataset(dataset)), Machine(**machine)
+    weights = check_model(paths.pretrained(pretrained))
     card, model = start_method(paths.pretrained(pretrained), method, options, seed)
     result = {}
-    with joined(computer.device) as world:
+    with joined(computer.device) as world, own_checkpoints(paths.checkpoints(cell), world):
         if training is not None:
             params, acceleration = TrainingParams(**training), Acceleration(**precision)
             tasks = read_tasks(paths.episodes(dataset) / f"val/{selection['way']}way-{shot}shot.safetensors")
@@ -62,7 +63,7 @@ def main(
                 "options": options,
                 "training": training,
                 "dataset": sha256(paths.dataset(dataset) / "dataset.json"),
-                "pretrained": sha256(paths.pretrained(pretrained) / "model.safetensors"),
+                "pretrained": weights,
             }
             train_shown(loop, cell, MEASURE, settings=settings, checkpoint_every=computer.checkpoint_every, log=_run)
             if world.rank == 0:
@@ -71,7 +72,6 @@ def main(
             result = {MEASURE: loop.best.value} if loop.best else {}
         if world.rank == 0:
             write_model(paths.model(cell), model, model.backbone, card, data, world.device, seed)
-            clear_checkpoints(paths.checkpoints(cell))
     return result
 
 

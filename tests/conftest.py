@@ -11,7 +11,8 @@ from hypothesis import settings
 
 from repro.data.dataset import ClassInfo, Dataset, DomainRule, Header, open_dataset, write_dataset
 
-pytest_plugins = ["tests.counting"]
+pytest_plugins = ["tests.counting", "tests.pipeline.workspace"]
+
 torch.set_num_threads(1)
 # Properties are tried on the same examples everywhere, however long a loaded machine takes for one.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)

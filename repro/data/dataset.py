@@ -1,7 +1,8 @@
 """One dataset on disk: packed images, a manifest row per image, and the one label order (seen classes first).
 
 A folder holds `images.npy` (uint8, N×H×W×C), `manifest.parquet` (one row per image, in the same order) and
-`dataset.json` (classes in label order, domains, where the images came from, and the hashes of the other two).
+`dataset.json` (classes in label order, domains, where the images came from, and the hashes of the other two); its own
+hash is in `SHA256SUMS`.
 Rows are sorted by role, then label, then domain, so that a role is one contiguous range.
 """
 
@@ -16,13 +17,13 @@ import torch
 from torch import Tensor
 
 from repro.errors import BadInput
-from repro.files import sha256, whole_folder
+from repro.files import seal, sealed, sha256, whole_folder
 
 ROLES = ("train", "val", "test", "seen_val", "seen_test")
 SPLIT_OF_ROLE = {"train": "seen", "seen_val": "seen", "seen_test": "seen", "val": "val", "test": "test"}
 SPLITS = ("seen", "val", "test")
 FORMAT = 1
-IMAGES, MANIFEST = "images.npy", "manifest.parquet"
+HEADER, IMAGES, MANIFEST = "dataset.json", "images.npy", "manifest.parquet"
 
 # How domains enter a task: not at all; a class belongs to one domain; a class has images in every domain.
 DomainRule = Literal["none", "per_class", "per_image"]
@@ -82,12 +83,12 @@ def write_dataset(folder: Path, header: Header, images_NHWC: np.ndarray, manifes
     """
     order = stored_order(manifest)
     with whole_folder(folder) as partial:
-        packed = np.lib.format.open_memmap(
-            partial / IMAGES, mode="w+", dtype=np.uint8, shape=(len(order), *images_NHWC.shape[1:])
-        )
-        for start in range(0, len(order), 4096):
-            packed[start : start + 4096] = images_NHWC[order[start : start + 4096]]
-        packed.flush()
+        # Written, not mapped: a full disk is then an error, not a signal that ends the process.
+        with (partial / IMAGES).open("wb") as stream:
+            facts = {"descr": "|u1", "fortran_order": False, "shape": (len(order), *images_NHWC.shape[1:])}
+            np.lib.format.write_array_header_1_0(stream, facts)
+            for start in range(0, len(order), 4096):
+                stream.write(np.ascontiguousarray(images_NHWC[order[start : start + 4096]], np.uint8).data)
         describe_images(partial, header, manifest.iloc[order].reset_index(drop=True), images_NHWC.shape[1:])
 
 
@@ -108,12 +109,13 @@ def describe_images(folder: Path, header: Header, table: pd.DataFrame, image_sha
         "image_shape": list(image_shape),
         "sha256": {name: sha256(folder / name) for name in (IMAGES, MANIFEST)},
     }
-    (folder / "dataset.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / HEADER).write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    seal(folder, HEADER)
 
 
 def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
-    """Read `dataset.json` alone: the header and the hashes of the other files."""
-    file = folder / "dataset.json"
+    """Read `dataset.json` alone, after checking it: the header and the hashes of the other files."""
+    file = folder / HEADER
     if not file.is_file():
         raise BadInput(f"{folder}: no dataset.json; expected a folder of the splits stage (run `dvc repro splits`)")
     try:
@@ -125,31 +127,48 @@ def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
             domain_rule=facts["domain_rule"],
             provenance=facts["provenance"],
         )
-        return header, dict(facts["sha256"])
+        hashes = {name: str(facts["sha256"][name]) for name in (IMAGES, MANIFEST)}
     except (ValueError, KeyError, TypeError) as error:
         message = f"{file}: not a dataset description ({error!r}); delete {folder} and run `dvc repro splits`"
         raise BadInput(message) from error
+    sealed(folder, HEADER, remedy=_remedy(folder))
+    return header, hashes
 
 
 def read_manifest(folder: Path) -> pd.DataFrame:
     """The manifest, a row per image: class, label, domain, role, source, sha256."""
-    return pd.read_parquet(folder / MANIFEST)
+    return pd.read_parquet(_checked(folder, MANIFEST))
+
+
+def map_images(folder: Path) -> np.ndarray:
+    """All images (N×H×W×C), memory-mapped."""
+    images_NHWC: np.ndarray = np.load(_checked(folder, IMAGES), mmap_mode="r")
+    return images_NHWC
 
 
 def open_dataset(folder: Path) -> Dataset:
     """Open a dataset folder after checking that its files are the ones that were written."""
-    header, hashes = read_header(folder)
-    for name, expected in hashes.items():
-        seen = sha256(folder / name) if (folder / name).is_file() else "no file"
-        if seen != expected:
-            message = f"{folder / name}: content is {seen}, expected {expected}"
-            raise BadInput(f"{message}; delete {folder} and run `dvc repro splits`")
+    header, _ = read_header(folder)
+    images_NHWC = map_images(folder)
     manifest = read_manifest(folder)
     roles = manifest["role"].to_numpy()
     return Dataset(
         header=header,
-        images_NHWC=np.load(folder / IMAGES, mmap_mode="r"),
+        images_NHWC=images_NHWC,
         labels_N=torch.from_numpy(manifest["label"].to_numpy(np.int64, copy=True)),
         domains_N=torch.from_numpy(manifest["domain"].to_numpy(np.int64, copy=True)),
         roles={role: torch.from_numpy(np.flatnonzero(roles == role)) for role in ROLES},
     )
+
+
+def _checked(folder: Path, name: str) -> Path:
+    """One of the files that `dataset.json` names; raises BadInput where it is not the one that was written."""
+    expected, file = read_header(folder)[1][name], folder / name
+    seen = sha256(file) if file.is_file() else "no file"
+    if seen != expected:
+        raise BadInput(f"{file}: content is {seen}, expected {expected}; {_remedy(folder)}")
+    return file
+
+
+def _remedy(folder: Path) -> str:
+    return f"delete {folder} and run `dvc repro splits`"

@@ -22,6 +22,7 @@ from repro.report.templates import markdown_environment, tex_environment
 from repro.results.paper_claims import CLAIMS
 from repro.results.provenance import Origin, Traced, WritingRun, as_json, origin, read_dvc_hashes
 from repro.results.published import PublishedTable, read_published
+from repro.results.records import RECORDS
 from repro.results.store import Results
 
 Form = Literal["ours", "beside"]
@@ -157,7 +158,7 @@ def _cells(
     """Every cell the paper needs, with its origin where it was evaluated."""
 
     def found(name: str) -> Origin | None:
-        evaluated = (results.folder / name / "tasks.parquet").is_file()
+        evaluated = (results.folder / name / RECORDS).is_file()
         return origin(results.folder, name, dvc_hashes, runs) if evaluated else None
 
     return [

@@ -11,6 +11,7 @@ import yaml
 from repro.errors import BadInput
 from repro.files import sha256
 from repro.results.intervals import Mean
+from repro.results.records import RECORDS
 from repro.results.store import Reading
 
 
@@ -63,7 +64,7 @@ NOT_RECORDED = WritingRun()
 
 def origin(results: Path, cell: str, dvc_hashes: Mapping[str, str], runs: Mapping[str, WritingRun]) -> Origin:
     """Trace one evaluated cell; `dvc_hashes` are by output path, `runs` by the content hash of what they wrote."""
-    record = results / cell / "tasks.parquet"
+    record = results / cell / RECORDS
     path, digest = (results / cell).as_posix(), sha256(record)
     run = runs.get(digest, NOT_RECORDED)
     return Origin(

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
 from repro.files import whole_file
 from repro.results.intervals import Mean, mean_interval, paired_difference
 
@@ -24,6 +24,7 @@ MEASURES = (
     *("cal_acc", "cal_s_su", "cal_u_su", "cal_hm", "conf_seen", "conf_unseen", "conf_ratio"),
     *("syn_s", "proto_s", "many_s"),
 )
+RECORDS = "tasks.parquet"  # the file's name in the folder of its cell
 TASKS = "tasks"  # the metadata entry that names the task list of every "<protocol>_<way>way"
 
 
@@ -70,7 +71,9 @@ def read_records(path: Path, tasks: Mapping[str, str] | None = None) -> Records:
         table = pq.read_table(path)
         metadata = {key.decode(): json.loads(value) for key, value in (table.schema.metadata or {}).items()}
     except (OSError, pa.ArrowException, ValueError) as error:
-        raise BadInput(f"{path}: not a file of per-task records ({error}); evaluate the cell again") from error
+        raise BadInput(
+            f"{path}: not a file of per-task records ({one_line(error)}); evaluate the cell again"
+        ) from error
     if not table.schema.equals(_schema({})) or not isinstance(metadata.get(TASKS), dict):
         raise BadInput(f"{path}: its columns are not those of per-task records; evaluate the cell again")
     for group, name in (tasks or {}).items():

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
+from repro.files import sealed
 from repro.results.intervals import Mean, mean_interval
-from repro.results.records import TASKS
+from repro.results.records import RECORDS, TASKS
 
 # A number of unseen classes; "all" of the dataset at hand; "any" where a protocol has one row group only.
 Way = int | Literal["all", "any"]
@@ -101,17 +102,18 @@ class Results:
         file = self.folder / cell.name / "curve.json"
         if not file.is_file():
             return None
+        sealed(file.parent, file.name, remedy=_remedy(file.parent))
         try:
             points = json.loads(file.read_text()).get(f"gfsl_{self.ways(cell.dataset, way)}way")
             return None if points is None else (np.asarray(points, float)[:, 0], np.asarray(points, float)[:, 1])
         except (ValueError, AttributeError, IndexError, TypeError) as error:
-            raise BadInput(f"{file}: not a seen-unseen curve ({error}); evaluate the cell again") from error
+            raise BadInput(f"{file}: not a seen-unseen curve ({error}); {_remedy(file.parent)}") from error
 
     def cell(self, cell: Cell) -> "CellRecords | None":
         """The records of one cell, or None where it has not been evaluated."""
         if cell.name not in self._cells:
             folder = self.folder / cell.name
-            self._cells[cell.name] = CellRecords(folder) if (folder / "tasks.parquet").is_file() else None
+            self._cells[cell.name] = CellRecords(folder) if (folder / RECORDS).is_file() else None
         return self._cells[cell.name]
 
 
@@ -122,14 +124,14 @@ class CellRecords:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self.folder, self.file = folder, folder / "tasks.parquet"
+        self.folder, self.file = folder, folder / RECORDS
         try:
             self._parquet = pq.ParquetFile(self.file, memory_map=True)
         except (pa.ArrowException, OSError) as error:
-            message = (
-                f"{self.file}: not a file of per-task records ({error}); delete {folder} and evaluate the cell again"
-            )
-            raise BadInput(message) from error
+            raise BadInput(
+                f"{self.file}: not a file of per-task records ({one_line(error)}); {_remedy(folder)}"
+            ) from error
+        sealed(folder, RECORDS, remedy=_remedy(folder))
         self._columns: dict[str, np.ndarray] = {}
 
     @cached_property
@@ -177,6 +179,10 @@ class CellRecords:
         """The way that "any" stands for: the only one that there is, or -1."""
         ways = self.ways(protocol)
         return way if way != "any" else ways[0] if len(ways) == 1 else -1
+
+
+def _remedy(folder: Path) -> str:
+    return f"delete {folder} and evaluate the cell again"
 
 
 def _loads(value: bytes) -> Any:

@@ -7,8 +7,8 @@ function of (seed, purpose, n), so the seed among the settings and the step numb
 
 import json
 import logging
-import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from typing import Any
 from torch import Tensor
 
 from repro.errors import BadInput
-from repro.files import sha256, whole_folder
+from repro.files import claimed, discard, seal, sealed, whole_folder
 from repro.models.weights import read_tensors, write_tensors
+from repro.training.distributed import World
 
-FORMAT = 1
+FORMAT = 2
 logger = logging.getLogger(__name__)
 
 
@@ -44,6 +45,7 @@ class Snapshot:
     history: dict[str, Tensor]
 
 
+STATE = "state.json"
 TENSORS = ("weights", "best_weights", "momentum", "history")
 
 
@@ -59,9 +61,9 @@ def write_checkpoint(folder: Path, snapshot: Snapshot, settings: Mapping[str, An
             "best": None if snapshot.best is None else vars(snapshot.best),
             "loss_scale": snapshot.loss_scale,
             "settings": settings,
-            "sha256": {name: sha256(partial / f"{name}.safetensors") for name in TENSORS},
         }
-        (partial / "state.json").write_text(json.dumps(facts, indent=1) + "\n")
+        (partial / STATE).write_text(json.dumps(facts, indent=1) + "\n")
+        seal(partial, STATE, *(f"{name}.safetensors" for name in TENSORS))
     _remove_others(target)
 
 
@@ -74,9 +76,9 @@ def read_checkpoint(folder: Path, settings: Mapping[str, Any]) -> Snapshot | Non
     if not found:
         return None
     try:
-        facts = json.loads((found[-1] / "state.json").read_text())
+        facts = json.loads((found[-1] / STATE).read_text())
         step, best, loss_scale = int(facts["step"]), facts["best"], dict(facts["loss_scale"])
-        hashes, written = dict(facts["sha256"]), dict(facts["settings"])
+        written = dict(facts["settings"])
         known = facts["format"] == FORMAT
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"{found[-1]}: not a checkpoint ({error!r}); delete {folder} to start this training anew"
@@ -84,24 +86,31 @@ def read_checkpoint(folder: Path, settings: Mapping[str, Any]) -> Snapshot | Non
     if not known:
         raise BadInput(f"{found[-1]}: format {facts['format']}, expected {FORMAT}; delete {folder} to start anew")
     _require_same(written, settings, folder)
-    for name in TENSORS:
-        file = found[-1] / f"{name}.safetensors"
-        if not file.is_file() or sha256(file) != hashes.get(name):
-            raise BadInput(f"{file}: not the file that was written; delete {folder} to start this training anew")
+    sealed(found[-1], remedy=f"delete {folder} to start this training anew")
     logger.info("resuming from %s", found[-1])
     tensors = {name: read_tensors(found[-1] / f"{name}.safetensors") for name in TENSORS}
     return Snapshot(step, None if best is None else Best(**best), loss_scale, **tensors)
 
 
-def clear_checkpoints(folder: Path) -> None:
-    """Remove all checkpoints, once what was trained is stored for good."""
-    shutil.rmtree(folder, ignore_errors=True)
+@contextmanager
+def own_checkpoints(folder: Path, world: World) -> Iterator[None]:
+    """Hold the folder for one training, in the first process; remove it once what was trained is stored for good.
+
+    Raises BadInput where another training holds it.
+    """
+    if world.rank:
+        yield
+        return
+    with claimed(folder):
+        yield
+        for checkpoint in folder.iterdir():
+            discard(checkpoint)
 
 
 def _remove_others(target: Path) -> None:
     for other in target.parent.iterdir():
         if other != target and other.name.lstrip(".").startswith("step-"):
-            shutil.rmtree(other)
+            discard(other)
 
 
 def _require_same(written: Mapping[str, Any], settings: Mapping[str, Any], folder: Path) -> None:

@@ -184,7 +184,7 @@ def run(
     """Resume from `folder` if it holds a checkpoint (at once), then train to the end, writing one at intervals.
 
     `settings` names what else the result depends on (dataset hash, method options); resuming with others is refused.
-    The caller iterates, shows and logs, stores the trained model, and then calls `clear_checkpoints(folder)`.
+    The caller iterates, shows, logs and stores the trained model inside of `own_checkpoints(folder, …)`.
     """
     if checkpoint_every < 1:
         raise BadInput(f"checkpoint_every={checkpoint_every}: expected at least 1")

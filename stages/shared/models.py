@@ -16,12 +16,13 @@ from repro.data.episodes import draw_exemplars
 from repro.data.seeding import derive_seed
 from repro.errors import BadInput
 from repro.evaluation.embed import Embedded, embed, read_embeddings, rows_needed, write_embeddings
-from repro.files import sha256, whole_file
+from repro.files import seal, sealed, sha256, whole_file
 from repro.models import create_backbone
 from repro.models.pretrained import Pretrained
 from repro.models.weights import save_weights
 from repro.options import check_options
 
+CARD, WEIGHTS, EMBEDDINGS = "model.json", "model.safetensors", "embeddings.safetensors"
 EXEMPLARS = 100  # training images per seen class that every model embeds: the most that any method remembers
 
 
@@ -51,24 +52,24 @@ def write_model(
     folder: Path, module: nn.Module, backbone: nn.Module, card: Card, dataset: Dataset, device: torch.device, seed: int
 ) -> None:
     """Write weights, card, and the embeddings of the images that an evaluation needs, each embedded once."""
-    save_weights(module, folder / "model.safetensors")
+    save_weights(module, folder / WEIGHTS)
     write_card(folder, card)
     rows_N = rows_needed(dataset, draw_exemplars(dataset, EXEMPLARS, seed))
     embeddings_ND = embed(backbone, dataset, rows_N, device)
-    model = sha256(folder / "model.safetensors")
-    write_embeddings(folder / "embeddings.safetensors", Embedded(rows_N, embeddings_ND, model))
+    write_embeddings(folder / EMBEDDINGS, Embedded(rows_N, embeddings_ND, sha256(folder / WEIGHTS)))
+    seal(folder, CARD, WEIGHTS, EMBEDDINGS)
 
 
 def write_card(folder: Path, card: Card) -> None:
     """Write a model's card beside its weights."""
-    with whole_file(folder / "model.json") as partial:
+    with whole_file(folder / CARD) as partial:
         partial.write_text(json.dumps(asdict(card), indent=1, sort_keys=True) + "\n")
 
 
 def read_card(folder: Path) -> Card:
     """Read a model's card; raises BadInput where there is none."""
     try:
-        facts = json.loads((folder / "model.json").read_text())
+        facts = json.loads((folder / CARD).read_text())
         card = Card(**facts)
         check_options("its card", facts, Card)
         return card
@@ -76,7 +77,17 @@ def read_card(folder: Path) -> Card:
         raise BadInput(f"{folder}: no readable model.json ({error}); run the stage that trains it again") from error
 
 
+def check_model(folder: Path) -> str:
+    """The content hash of a model's weights; raises BadInput where they or the card are not what was written."""
+    return sealed(folder, CARD, WEIGHTS, remedy=_remedy(folder))[WEIGHTS]
+
+
 def read_embedded(folder: Path) -> Embedded:
-    """The stored embeddings, checked against the weights beside them; raises BadInput where there is no model."""
-    read_card(folder)
-    return read_embeddings(folder / "embeddings.safetensors", sha256(folder / "model.safetensors"))
+    """The stored embeddings, checked like the model beside them, whose they must be."""
+    model = check_model(folder)
+    sealed(folder, EMBEDDINGS, remedy=_remedy(folder))
+    return read_embeddings(folder / EMBEDDINGS, model)
+
+
+def _remedy(folder: Path) -> str:
+    return f"delete {folder} and run the stage that trains it again (`dvc repro`)"

@@ -1,70 +1,15 @@
 """The real pipeline on a small grid: what runs, what does not run again, and that equal runs give equal bytes."""
 
-import hashlib
-import os
-import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.pipeline.small_params import small_params, write_small
+from tests.pipeline.small_params import small_params
+from tests.pipeline.workspace import ROOT, call, digests, executed, make_workspace
 
-ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.timeout(1200)
-
-
-def call(folder: Path, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    environment |= {"OMP_NUM_THREADS": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-    environment |= {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a"}
-    environment |= {"GIT_COMMITTER_EMAIL": "a@b"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    if check:
-        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    return done
-
-
-def executed(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """The stages that DVC ran."""
-    lines = done.stdout.splitlines()
-    return [line.split("'")[1] for line in lines if line.startswith("Running stage '")]
-
-
-def make_workspace(folder: Path) -> Path:
-    """A clone with small parameters, committed."""
-    tracked = call(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard").stdout.splitlines()
-    for name in tracked:
-        if name.split("/")[0] in ("repro", "stages", "paper", ".dvc", ".dvcignore", ".gitignore", "dvc.yaml"):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
-    shutil.copy(ROOT / "requirements.lock", folder / "requirements.lock")
-    write_small(folder)
-    call(folder, "git", "init", "--quiet")
-    call(folder, "git", "add", "--all")
-    call(folder, "git", "commit", "--quiet", "--message", "small")
-    return folder
-
-
-def digests(folder: Path) -> dict[str, str]:
-    """Content of everything the pipeline wrote."""
-    files = [file for top in ("data", "episodes", "models", "results") for file in sorted((folder / top).rglob("*"))]
-    return {
-        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()
-    }
-
-
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[str]]]:
-    """The small grid, reproduced once, and the stages that ran."""
-    folder = make_workspace(tmp_path_factory.mktemp("pipeline"))
-    ran = executed(call(folder, "dvc", "repro"))
-    call(folder, "git", "add", "--all")
-    call(folder, "git", "commit", "--quiet", "--message", "reproduced")
-    yield folder, ran
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("pipeline")]
 
 
 def test_everything_runs_once_and_leaves_what_it_promises(workspace: tuple[Path, list[str]]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from repro.files import seal
 from repro.report.needs import required_cells
 from repro.results.records import KEYS, MEASURES, read_records, summarise, write_json, write_records
 from repro.results.store import Cell
@@ -55,6 +56,7 @@ def write_cell(folder: Path, cell: Cell, groups: Collection[tuple[str, int]], va
     unseen = np.linspace(0, 100, 21)
     curve = np.stack([unseen, 100 - unseen**2 / 100], axis=1).tolist()
     write_json(place / "curve.json", {f"{protocol}_{way}way": curve for protocol, way in groups if protocol == "gfsl"})
+    seal(place, "tasks.parquet", "metrics.json", "curve.json")
 
 
 def write_results(folder: Path, values: Values, skip: Callable[[Cell], bool] = lambda _: False) -> None:

@@ -12,6 +12,8 @@ import time
 import gridfs
 import pytest
 from pymongo import MongoClient
+from pymongo.collection import Collection
+from pymongo.errors import OperationFailure
 
 from repro.errors import BadInput
 from stages import _tracking_mongo
@@ -88,7 +90,8 @@ def test_tags_given_in_omniboard_survive_the_next_copy(tmp_path, database):
     assert database.metrics.find_one({"name": "loss"})["steps"][-1] == 99
 
 
-def test_long_series_output_and_large_results_stay_far_below_16_mb(tmp_path, database, monkeypatch):
+def test_long_series_output_and_large_results_stay_far_below_16_mb(tmp_path, database, monkeypatch, faults):
+    faults.tried()
     toy.record(tmp_path)
     folder = only_run(tmp_path)
     times = "2026-01-01T00:00:00"
@@ -104,6 +107,7 @@ def test_long_series_output_and_large_results_stay_far_below_16_mb(tmp_path, dat
     assert run["captured_out"].startswith("first\n") and run["captured_out"].endswith("\nlast")
     assert "1500011 characters left out" in run["captured_out"]
     assert run["result"] == f"too large for a document: see {folder}"
+    faults.survived()
 
 
 def test_what_is_no_number_becomes_null_and_odd_keys_are_replaced(tmp_path, database):
@@ -114,7 +118,8 @@ def test_what_is_no_number_becomes_null_and_odd_keys_are_replaced(tmp_path, data
     assert database.metrics.find_one({"name": "loss"})["values"][-1] is None
 
 
-def test_an_upload_that_was_cut_off_is_done_again(tmp_path, database):
+def test_an_upload_that_was_cut_off_is_done_again(tmp_path, database, faults):
+    faults.tried()
     toy.record(tmp_path)
     folder = only_run(tmp_path)
     content = (folder / "artifacts" / "metrics.json").read_bytes()
@@ -123,6 +128,7 @@ def test_an_upload_that_was_cut_off_is_done_again(tmp_path, database):
     files.new_file(_id=key, filename="cut off", chunk_size=8).write(content[:20])  # two pieces, never closed
     copy_run(folder, database)
     assert files.get(key).read() == content
+    faults.survived()
 
 
 @pytest.mark.parametrize("damage", ["run.json", "config.json", "cout.txt", "artifacts", "not JSON", "not a record"])
@@ -160,16 +166,19 @@ def test_sync_copies_the_rest_when_one_folder_is_damaged_and_nothing_when_all_is
 # A server that fails
 
 
-def test_a_server_that_is_down_costs_a_run_a_few_seconds_and_nothing_else(tmp_path, monkeypatch, caplog):
+def test_a_server_that_is_down_costs_a_run_a_few_seconds_and_nothing_else(tmp_path, monkeypatch, caplog, faults):
+    faults.tried()
     monkeypatch.setenv("REPRO_MONGO_URL", f"mongodb://127.0.0.1:{services.free_port()}")
     started = time.monotonic()
     assert toy.record(tmp_path)
     assert time.monotonic() - started < 8
     assert read(only_run(tmp_path))["status"] == "COMPLETED"
     assert "`tools/sync` copies it later" in caplog.text
+    faults.survived()
 
 
-def test_a_server_that_accepts_and_never_answers_costs_a_bounded_time(tmp_path, monkeypatch, caplog):
+def test_a_server_that_accepts_and_never_answers_costs_a_bounded_time(tmp_path, monkeypatch, caplog, faults):
+    faults.tried()
     monkeypatch.setattr(_tracking_mongo, "LAST_COPY_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("REPRO_MONGO_URL", f"mongodb://127.0.0.1:{silent.getsockname()[1]}")
@@ -177,6 +186,27 @@ def test_a_server_that_accepts_and_never_answers_costs_a_bounded_time(tmp_path, 
         assert toy.record(tmp_path)
         assert time.monotonic() - started < 5
     assert "`tools/sync` copies it later" in caplog.text
+    faults.survived()
+
+
+def test_a_server_that_is_full_gets_the_run_later(tmp_path, server, monkeypatch, caplog, faults):
+    faults.tried()
+    url = server.replace("/sacred", f"/full{time.monotonic_ns()}")
+
+    def refuse(*_, **__):
+        raise OperationFailure("No space left on device", code=14031)
+
+    with monkeypatch.context() as patch:
+        patch.setenv("REPRO_MONGO_URL", url)
+        patch.setattr(Collection, "update_one", refuse)
+        patch.setattr(Collection, "replace_one", refuse)
+        assert toy.record(tmp_path)
+    assert read(only_run(tmp_path))["status"] == "COMPLETED"
+    assert "`tools/sync` copies it later" in caplog.text
+    assert sync(url, tmp_path).returncode == 0
+    with MongoClient(url) as client:
+        assert client.get_default_database().runs.find_one()["status"] == "COMPLETED"
+    faults.survived()
 
 
 def test_a_run_shows_while_it_runs(tmp_path, server, start):
@@ -190,7 +220,8 @@ def test_a_run_shows_while_it_runs(tmp_path, server, start):
         wait_for(lambda: len(metrics.find_one({"name": "loss"})["steps"]) > first)
 
 
-def test_a_server_killed_in_the_middle_of_a_run_is_made_whole_by_sync(tmp_path, start):
+def test_a_server_killed_in_the_middle_of_a_run_is_made_whole_by_sync(tmp_path, start, faults):
+    faults.tried()
     runs = tmp_path / "runs"
     with services.embedded_server(tmp_path / "one") as (service, url):
         process = start({"REPRO_MONGO_URL": url}, steps=120, pause=0.05, beat=0.3)
@@ -212,9 +243,11 @@ def test_a_server_killed_in_the_middle_of_a_run_is_made_whole_by_sync(tmp_path, 
             assert database.runs.count_documents({}) == 1
             assert database.metrics.find_one({"name": "loss"})["steps"] == list(range(120))
             assert copied_states(database).keys() == {only_run(runs).name}
+    faults.survived()
 
 
-def test_a_server_that_comes_back_gets_the_run_by_itself(tmp_path, start):
+def test_a_server_that_comes_back_gets_the_run_by_itself(tmp_path, start, faults):
+    faults.tried()
     port = services.free_port()
     process = start({"REPRO_MONGO_URL": f"mongodb://127.0.0.1:{port}"}, steps=200, pause=0.05, beat=0.3)
     wait_for(lambda: next((tmp_path / "runs").glob("2*/metrics.jsonl"), None))
@@ -224,9 +257,11 @@ def test_a_server_that_comes_back_gets_the_run_by_itself(tmp_path, start):
         run = client.sacred.runs.find_one()
         assert run["status"] == "COMPLETED"
         assert len(client.sacred.metrics.find_one({"name": "loss"})["steps"]) == 200
+    faults.survived()
 
 
-def test_two_copies_at_once_make_one_run(tmp_path, database):
+def test_two_copies_at_once_make_one_run(tmp_path, database, faults):
+    faults.tried()
     toy.record(tmp_path)
     folder = only_run(tmp_path)
     copies = [threading.Thread(target=copy_run, args=(folder, database)) for _ in range(4)]
@@ -235,3 +270,4 @@ def test_two_copies_at_once_make_one_run(tmp_path, database):
     for copy in copies:
         copy.join()
     assert database.runs.count_documents({}) == 1 and database.metrics.count_documents({}) == 2
+    faults.survived()

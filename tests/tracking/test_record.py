@@ -92,7 +92,8 @@ def test_a_name_that_is_no_file_name_is_bad_input(tmp_path):
         create(tmp_path, "train", "a/b")
 
 
-def test_a_full_disk_loses_no_scalar(tmp_path, monkeypatch, caplog):
+def test_a_full_disk_loses_no_scalar(tmp_path, monkeypatch, caplog, faults):
+    faults.tried()
     from stages import _experiment
 
     appends = iter([OSError(28, "No space left on device")])
@@ -108,6 +109,7 @@ def test_a_full_disk_loses_no_scalar(tmp_path, monkeypatch, caplog):
     toy.record(tmp_path, steps=10, pause=0.05)
     assert read_scalars(only_run(tmp_path))["loss"]["steps"] == list(range(10))
     assert "No space left" in caplog.text
+    faults.survived()
 
 
 def test_runs_of_a_queued_experiment_go_to_the_repository_it_was_queued_from(tmp_path, monkeypatch):
@@ -199,7 +201,8 @@ def test_a_killed_run_is_continued_and_one_that_still_runs_is_left_alone(tmp_pat
     assert steps[-2:] == [398, 399] and steps == sorted(set(steps))
 
 
-def test_a_killed_run_is_found_again_by_its_configuration(tmp_path, start):
+def test_a_killed_run_is_found_again_by_its_configuration(tmp_path, start, faults):
+    faults.tried()
     runs, checkpoint = tmp_path / "runs", tmp_path / "checkpoint"
     process = start(steps=400, pause=0.05, checkpoint=str(checkpoint))
     folder = wait_for(lambda: runs.is_dir() and next(runs.glob("2*/run.json"), None)).parent
@@ -208,9 +211,11 @@ def test_a_killed_run_is_found_again_by_its_configuration(tmp_path, start):
     checkpoint.write_text("399")
     toy.record(runs, steps=400, pause=0.05, checkpoint=str(checkpoint))
     assert only_run(runs) == folder and read(folder)["status"] == "COMPLETED"
+    faults.survived()
 
 
-def test_sigterm_is_recorded_as_an_interrupt(tmp_path, start):
+def test_sigterm_is_recorded_as_an_interrupt(tmp_path, start, faults):
+    faults.tried()
     process = start(steps=400, pause=0.05)
     folder = wait_for(lambda: next((tmp_path / "runs").glob("2*/run.json"), None)).parent
     process.terminate()
@@ -218,6 +223,7 @@ def test_sigterm_is_recorded_as_an_interrupt(tmp_path, start):
     assert process.returncode == 143
     assert "Traceback" not in said
     assert read(folder)["status"] == "INTERRUPTED"
+    faults.survived()
 
 
 def test_a_finished_run_is_not_continued(tmp_path):
@@ -249,11 +255,13 @@ def test_a_run_to_resume_that_is_gone_or_busy_is_bad_input(tmp_path, capsys):
     assert "still being written by another process" in capsys.readouterr().err
 
 
-def test_a_torn_last_line_of_the_journal_is_left_out(tmp_path):
+def test_a_torn_last_line_of_the_journal_is_left_out(tmp_path, faults):
+    faults.tried()
     toy.record(tmp_path, steps=3)
     journal = only_run(tmp_path) / "metrics.jsonl"
     journal.write_text(journal.read_text() + '["loss", 3, 0.')
     assert read_scalars(only_run(tmp_path))["loss"]["steps"] == [0, 1, 2]
+    faults.survived()
 
 
 # Credentials

@@ -15,7 +15,8 @@ from repro.data.dataset import Dataset
 from repro.errors import BadInput
 from repro.models.device import Acceleration
 from repro.models.weights import save_weights
-from repro.training.checkpoints import clear_checkpoints, write_checkpoint
+from repro.training.checkpoints import own_checkpoints, write_checkpoint
+from repro.training.distributed import World
 from repro.training.loop import Training, run
 from repro.training.optim import Cosine, Optimisation
 from tests.training.resumed_run import main as run_to_the_end
@@ -103,7 +104,9 @@ def test_a_kill_while_writing_leaves_the_last_checkpoint(
     list(run(training, folder, checkpoint_every=4))
     assert outcome(training, tmp_path) == expected
     assert [path.name for path in folder.iterdir()] == ["step-000000012"]
-    clear_checkpoints(folder)
+    with own_checkpoints(folder, World()), pytest.raises(BadInput, match="in use by another process"):
+        with own_checkpoints(folder, World()):
+            pass
     assert not folder.exists()
 
 

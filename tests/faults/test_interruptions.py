@@ -1,0 +1,114 @@
+"""Interrupts, two processes at once, and clocks that jump."""
+
+import signal
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stages import _tracking
+from stages._tracking import read_scalars
+from tests.counting import Count
+from tests.faults.scene import Scene
+from tests.tracking import toy
+from tests.tracking.conftest import only_run, read, wait_for
+
+
+@pytest.mark.xdist_group("pipeline")
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
+    number: signal.Signals, scene: Scene, faults: Count
+) -> None:
+    faults.tried()
+    params = yaml.safe_load((scene.folder / "params.yaml").read_text())
+    params["methods"]["castle"]["training"]["steps"] = 1_000_000  # it will not end by itself
+    params["machine"]["checkpoint_every"] = 100
+    (scene.folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    stage = "train@mini-castle-1shot"
+    scene.clear(stage)
+    before = set((scene.folder / "runs").iterdir())
+    running = scene.start(stage)
+    checkpoints = scene.folder / "checkpoints" / "mini-castle-1shot"
+    wait_for(lambda: list(checkpoints.glob("step-*")), seconds=300)
+    running.signal(number)
+    assert running.wait(300) == 128 + number
+    assert "Traceback" not in running.said()
+    (run,) = set((scene.folder / "runs").iterdir()) - before
+    assert read(run)["status"] == "INTERRUPTED"
+    assert len(read_scalars(run)["loss"]["steps"]) > 1
+    kept = {name for name in scene.contents() if not name.startswith("checkpoints/")}
+    assert kept == {name for name in scene.whole if not name.startswith("models/cells/mini-castle-1shot")}
+    assert all((checkpoint / "SHA256SUMS").is_file() for checkpoint in checkpoints.glob("step-*"))
+    assert not list(checkpoints.glob(".*.partial"))
+    faults.survived()
+
+
+@pytest.mark.xdist_group("pipeline")
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("stage", ["splits@mini", "train@mini-castle-1shot", "evaluate@mini-castle-1shot"])
+def test_two_processes_of_one_stage_leave_what_one_leaves(stage: str, scene: Scene, faults: Count) -> None:
+    faults.tried()
+    scene.clear(stage)
+    both = [scene.start(stage), scene.start(stage)]
+    codes = [running.wait() for running in both]
+    assert 0 in codes
+    for running, code in zip(both, codes, strict=True):
+        assert code == 0 or (code == 2 and "is in use by another process of this stage; wait for it" in running.said())
+    assert scene.contents() == scene.whole
+    faults.survived()
+
+
+class Clock(datetime):
+    """A wall clock that tests can set."""
+
+    ahead = timedelta()
+
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.now(tz) + cls.ahead
+
+
+@pytest.mark.parametrize("years", [-30, 30])
+def test_a_clock_that_jumps_changes_neither_order_nor_resumption(
+    years: int, tmp_path: Path, monkeypatch, faults: Count
+) -> None:
+    faults.tried()
+    monkeypatch.setattr(_tracking, "datetime", Clock)
+    runs, checkpoint = tmp_path / "runs", tmp_path / "checkpoint"
+    toy.record(runs, steps=2)
+    monkeypatch.setattr(Clock, "ahead", timedelta(days=365 * years))
+    interrupted = {"steps": 10, "trouble": "interrupt", "checkpoint": str(checkpoint)}
+    with pytest.raises(SystemExit):
+        toy.record(runs, **interrupted)
+    first, second = sorted(runs.glob("2*"))
+    assert read(first)["status"] == "COMPLETED" and read(second)["status"] == "INTERRUPTED"
+    monkeypatch.setattr(Clock, "ahead", -Clock.ahead)
+    checkpoint.write_text("4")
+    toy.record(runs, **interrupted)
+    assert read(second)["status"] == "COMPLETED" and len(list(runs.glob("2*"))) == 2
+    assert read_scalars(second)["loss"]["steps"] == list(range(10))
+    faults.survived()
+
+
+def test_a_clock_that_jumps_while_a_run_goes_on_stops_no_heartbeat(tmp_path: Path, monkeypatch, faults: Count) -> None:
+    import sacred.run
+
+    from stages import _experiment
+
+    faults.tried()
+    offsets = iter(timedelta(days=days) for days in (0, -365, 365, -3650) for _ in range(3))
+
+    class Jumping(datetime):
+        @classmethod
+        def utcnow(cls):
+            return datetime.now(UTC).replace(tzinfo=None) + next(offsets, timedelta())
+
+    monkeypatch.setattr(sacred.run.datetime, "datetime", Jumping)
+    monkeypatch.setattr(_experiment, "BEAT_SECONDS", 0.02)
+    toy.record(tmp_path, steps=20, pause=0.02)
+    run = only_run(tmp_path)
+    assert read(run)["status"] == "COMPLETED"
+    assert read_scalars(run)["loss"]["steps"] == list(range(20))
+    faults.survived()

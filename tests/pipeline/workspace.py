@@ -1,0 +1,64 @@
+"""The real pipeline on the small grid, reproduced once for all tests that look at it or damage a copy of it."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.small_params import write_small
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def call(folder: Path, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment |= {"OMP_NUM_THREADS": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    environment |= {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a"}
+    environment |= {"GIT_COMMITTER_EMAIL": "a@b"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if check:
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done
+
+
+def executed(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The stages that DVC ran."""
+    lines = done.stdout.splitlines()
+    return [line.split("'")[1] for line in lines if line.startswith("Running stage '")]
+
+
+def make_workspace(folder: Path) -> Path:
+    """A clone with small parameters, committed."""
+    tracked = call(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard").stdout.splitlines()
+    for name in tracked:
+        if name.split("/")[0] in ("repro", "stages", "paper", ".dvc", ".dvcignore", ".gitignore", "dvc.yaml"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    shutil.copy(ROOT / "requirements.lock", folder / "requirements.lock")
+    write_small(folder)
+    call(folder, "git", "init", "--quiet")
+    call(folder, "git", "add", "--all")
+    call(folder, "git", "commit", "--quiet", "--message", "small")
+    return folder
+
+
+def digests(folder: Path, tops: tuple[str, ...] = ("data", "episodes", "models", "results")) -> dict[str, str]:
+    """Content of everything the pipeline wrote below these folders."""
+    files = [file for top in tops for file in sorted((folder / top).rglob("*"))]
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()
+    }
+
+
+@pytest.fixture(scope="session")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """The small grid, reproduced once, and the stages that ran."""
+    folder = make_workspace(tmp_path_factory.mktemp("pipeline"))
+    ran = executed(call(folder, "dvc", "repro"))
+    call(folder, "git", "add", "--all")
+    call(folder, "git", "commit", "--quiet", "--message", "reproduced")
+    return folder, ran

@@ -1,0 +1,144 @@
+"""The whole workspace, checked: what DVC knows, the records of every cell, the runs behind them, and the tables."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import chdir
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from repro import paths
+from repro.data.dataset import open_dataset
+from repro.data.episodes import Tasks, read_tasks
+from repro.errors import BadInput
+from repro.files import SEAL, sealed, sha256
+from repro.results.records import RECORDS, TASKS, Records, read_records
+from stages._grid import EVALUATIONS, read_grid
+
+
+def check_results(folder: Path) -> int:
+    """Print a line per problem of a workspace, each with the next step, or one line; the exit code is 1 or 0."""
+    with chdir(folder):
+        problems = list(dvc_problems(changed := set()))
+        problems += cell_problems(changed)
+        cells = sum(len(read_grid()[group]) for group in EVALUATIONS)
+    for problem in problems:
+        print(problem)
+    if problems:
+        print(f"{len(problems)} problems in {folder}")
+    else:
+        print(f"{folder}: {cells} cells have whole records and their runs; nothing changed since the tables were made")
+    return int(bool(problems))
+
+
+# What DVC knows
+
+
+def dvc_problems(changed: set[str]) -> Iterator[str]:
+    """Outputs that are not what their stage wrote (added to `changed`), then other inputs that changed since."""
+    asked = subprocess.run(
+        [sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True, check=False
+    )
+    if asked.returncode:
+        yield f"`dvc status` fails ({asked.stderr.strip().splitlines()[-1:]}); repair dvc.yaml or dvc.lock"
+        return
+    outs, others = {}, []
+    for stage, changes in json.loads(asked.stdout).items():
+        for change in changes:
+            if isinstance(change, str):  # "changed command", "always changed"
+                others.append((stage, "it", change))
+                continue
+            outs |= {path: (stage, state) for path, state in change.get("changed outs", {}).items()}
+            others += [(stage, path, state) for path, state in change.get("changed deps", {}).items()]
+    changed.update(outs)
+    for path, (stage, state) in outs.items():
+        yield f"{damaged_file(Path(path))}: {state} since {stage} wrote it; run `dvc repro {stage}`"
+    for stage, path, state in others:
+        if not any(path == out or Path(path) in Path(out).parents for out in outs):
+            yield f"{stage}: {path} is {words(state)} since it ran; run `dvc repro {stage}`"
+
+
+def words(state: Any) -> str:
+    """DVC's word for a change; for parameters the names with theirs."""
+    return ", ".join(f"{name} {how}" for name, how in state.items()) if isinstance(state, dict) else str(state)
+
+
+def damaged_file(out: Path) -> str:
+    """The file of a changed output that its own hashes name; the output itself where they name none."""
+    try:
+        if (out / SEAL).is_file():
+            sealed(out, remedy="")
+        if out.parent == paths.dataset("x").parent:
+            open_dataset(out)
+    except BadInput as error:
+        return str(error).partition(":")[0]
+    return str(out)
+
+
+# Records and runs
+
+
+def cell_problems(named: set[str]) -> Iterator[str]:
+    """Cells of the grid without whole records, or whose records have no completed run; not those named already."""
+    completed, unfinished = evaluation_runs()
+    for group, stage in EVALUATIONS.items():
+        for cell, line in read_grid()[group].items():
+            folder, again = paths.results(cell), f"run `dvc repro {stage}@{cell}`"
+            if str(folder) in named:
+                continue
+            if not (folder / RECORDS).is_file():
+                yield f"{folder}: no records of this cell; {again}"
+                continue
+            try:
+                sealed(folder, remedy=again)
+                yield from record_problems(read_records(folder / RECORDS), line, cell, again)
+            except BadInput as error:
+                yield str(error)
+                continue
+            if sha256(folder / RECORDS) not in completed:
+                seen = unfinished.get(cell, "no run in runs/ says that it wrote them")
+                yield f"{folder / RECORDS}: {seen}; restore that run's folder, or {again.replace('repro', 'repro -f')}"
+
+
+def record_problems(records: Records, line: dict[str, Any], cell: str, again: str) -> Iterator[str]:
+    """What is missing among the rows, or was measured on other tasks than those in episodes/."""
+    file, shot, groups = paths.results(cell) / RECORDS, line["cell"]["shot"], records.groups()
+    if records.metadata.get("cell") != cell:
+        yield f"{file}: records of {records.metadata.get('cell')}; {again}"
+    measured = sum(protocol == "gfsl" for protocol, _ in groups)
+    if measured != len(line["measure"]["ways"]):
+        yield f"{file}: joint tasks of {measured} ways, expected {len(line['measure']['ways'])}; {again}"
+    for protocol, way in groups:
+        name = "seen" if protocol == "seen" else f"{way}way"
+        tasks = stored_tasks(line["cell"]["dataset"], f"{name}-{shot}shot")
+        digest, _, limit = str(records.metadata[TASKS].get(f"{protocol}_{way}way", "nothing")).partition("[:")
+        expected, rows = int(limit.rstrip("]") or tasks.spec.tasks), len(records.values(protocol, way, "acc"))
+        if digest != tasks.digest:
+            yield f"{file}: {protocol}_{way}way was measured on task list {digest}, expected {tasks.digest}; {again}"
+        if rows != expected:
+            yield f"{file}: {protocol}_{way}way has {rows} tasks, expected {expected}; {again}"
+
+
+@cache
+def stored_tasks(dataset: str, name: str) -> Tasks:
+    """A test list of episodes/, read once for all cells."""
+    return read_tasks(paths.episodes(dataset) / "test" / f"{name}.safetensors")
+
+
+def evaluation_runs() -> tuple[set[str], dict[str, str]]:
+    """Content hashes of the records that completed runs wrote, and a word on the latest unfinished run by cell."""
+    completed, unfinished = set(), {}
+    for file in sorted(paths.RUNS.glob("*-evaluate-*/run.json")):
+        try:
+            facts = json.loads(file.read_text(encoding="utf-8"))
+            cell = json.loads((file.parent / "config.json").read_text(encoding="utf-8"))["cell"]
+            status, result = facts["status"], facts["result"] or {}
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # tells nothing of a record
+        if status == "COMPLETED":
+            completed.add(result.get("records"))
+        else:
+            unfinished[cell] = f"its run {file.parent.name} is {status}"
+    return completed, unfinished
