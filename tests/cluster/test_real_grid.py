@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.toy import call, driver
-from tests.pipeline.test_pipeline import digests, make_workspace
+from tests.pipeline.workspace import digests, make_workspace
 
 pytestmark = pytest.mark.timeout(300)
 TARGETS = ("evaluate@mini-castle-1shot", "evaluate_untrained@mini-mc_knn-1shot")
