@@ -43,7 +43,6 @@ def short_folder() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.mark.xdist_group("pipeline")
 @pytest.mark.timeout(1200)
 def test_a_disk_that_is_full_or_closed_is_one_sentence(scene: Scene, short_folder: Path, faults: Count) -> None:
     if subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode:
