@@ -79,7 +79,11 @@ def claimed(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder, os.O_RDONLY)
     try:
-        if not (_locked(lock) and folder.exists()):  # gone: its holder has ended just now
+        try:
+            free = _locked(lock)
+        except OSError:  # a file system that cannot lock folders, as NFS: no protection there
+            free = True
+        if not (free and folder.exists()):  # gone: its holder has ended just now
             raise BadInput(f"{folder} is in use by another process of this stage; wait for it or stop it")
         try:
             yield

@@ -44,20 +44,23 @@ def dvc_problems(changed: set[str]) -> Iterator[str]:
     if asked.returncode:
         yield f"`dvc status` fails ({asked.stderr.strip().splitlines()[-1:]}); repair dvc.yaml or dvc.lock"
         return
-    outs, others = {}, []
+    outs: dict[str, tuple[str, str]] = {}
+    others: dict[str, list[tuple[str, Any]]] = {}
     for stage, changes in json.loads(asked.stdout).items():
         for change in changes:
             if isinstance(change, str):  # "changed command", "always changed"
-                others.append((stage, "it", change))
+                others.setdefault(stage, []).append(("its command", change))
                 continue
             outs |= {path: (stage, state) for path, state in change.get("changed outs", {}).items()}
-            others += [(stage, path, state) for path, state in change.get("changed deps", {}).items()]
+            others.setdefault(stage, []).extend(change.get("changed deps", {}).items())
     changed.update(outs)
     for path, (stage, state) in outs.items():
         yield f"{damaged_file(Path(path))}: {state} since {stage} wrote it; run `dvc repro {stage}`"
-    for stage, path, state in others:
-        if not any(path == out or Path(path) in Path(out).parents for out in outs):
-            yield f"{stage}: {path} is {words(state)} since it ran; run `dvc repro {stage}`"
+    within = outs.keys() | {str(parent) for out in outs for parent in Path(out).parents}
+    for stage, inputs in others.items():
+        changes = [f"{path} ({words(state)})" for path, state in inputs if path not in within]
+        if changes:
+            yield f"{stage}: changed since it ran: {', '.join(changes)}; run `dvc repro {stage}`"
 
 
 def words(state: Any) -> str:

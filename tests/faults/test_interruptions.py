@@ -15,7 +15,6 @@ from tests.tracking import toy
 from tests.tracking.conftest import only_run, read, wait_for
 
 
-@pytest.mark.xdist_group("pipeline")
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
@@ -45,7 +44,6 @@ def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
     faults.survived()
 
 
-@pytest.mark.xdist_group("pipeline")
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("stage", ["splits@mini", "train@mini-castle-1shot", "evaluate@mini-castle-1shot"])
 def test_two_processes_of_one_stage_leave_what_one_leaves(stage: str, scene: Scene, faults: Count) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.counting import Count
 from tests.faults.scene import Scene
 
-pytestmark = [pytest.mark.timeout(3600), pytest.mark.xdist_group("pipeline")]
+pytestmark = pytest.mark.timeout(3600)
 
 KILLS = {"splits@mini": 2, "pretrain@mini-linear": 6, "train@mini-castle-1shot": 5, "evaluate@mini-castle-1shot": 5}
 KILLS |= {"paper": 2}  # drawing figures costs, as rendering glyphs does

@@ -5,7 +5,7 @@ import pytest
 from tests.counting import Count
 from tests.faults.scene import Scene, flip
 
-pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("pipeline")]
+pytestmark = pytest.mark.timeout(1200)
 
 CELL, BACKBONE = "mini-castle-1shot", "mini-linear"
 READ_BY = {

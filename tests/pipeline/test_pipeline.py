@@ -9,7 +9,7 @@ import yaml
 from tests.pipeline.small_params import small_params
 from tests.pipeline.workspace import ROOT, call, digests, executed, make_workspace
 
-pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("pipeline")]
+pytestmark = pytest.mark.timeout(1200)
 
 
 def test_everything_runs_once_and_leaves_what_it_promises(workspace: tuple[Path, list[str]]) -> None:

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.pipeline.small_params import write_small
 
 ROOT = Path(__file__).resolve().parents[2]
+USERS = ("tests/faults/", "tests/pipeline/", "tests/tools/test_results_doctor.py")
 
 
 def call(folder: Path, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -62,3 +64,16 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]
     call(folder, "git", "add", "--all")
     call(folder, "git", "commit", "--quiet", "--message", "reproduced")
     return folder, ran
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Run all tests that use the workspace in one process of pytest-xdist, so that it is made once."""
+    # `--dist loadgroup` would do, but xdist 3.8 writes its groups into an attribute that pytest 9.2 no longer reads.
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "workspace" if nodeid.startswith(USERS) else nodeid
+
+    return Together(config, log) if config.getvalue("dist") == "load" else None

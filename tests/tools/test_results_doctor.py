@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from results_doctor import check_results, stored_tasks  # noqa: E402
 
-pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("pipeline")]
+pytestmark = pytest.mark.timeout(1200)
 CELL = "mini-castle-1shot"
 EVALUATE = f"evaluate@{CELL}"
 
