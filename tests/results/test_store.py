@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from repro.errors import BadInput
+from repro.files import seal
 from repro.results.records import read_records, summarise, write_records
 from repro.results.store import Cell, CellRecords, Reading, Results
 from tests.report.synthetic import noisy, write_cell
@@ -81,6 +82,7 @@ def test_records_of_another_task_list_are_refused(tmp_path: Path) -> None:
         file = tmp_path / cell.name / "tasks.parquet"
         rows = read_records(file)
         write_records(file, rows.columns, {**rows.metadata, "tasks": named})
+        seal(file.parent, file.name)
     results = Results(tmp_path, {"mini": 20})
     for reading in (Reading(CELL, "gfsl", 5, "hm"), Reading(CELL, "seen", "any", "syn_s")):
         assert results.sample(reading) is not None
