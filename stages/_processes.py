@@ -23,7 +23,7 @@ from typing import Any
 
 from repro.errors import BadInput
 from stages._params import Machine
-from stages._rank import BAD_INPUT_EXIT, TELL, TERMINAL, is_rank
+from stages._rank import BAD_INPUT_EXIT, LAUNCHER, TELL, TERMINAL, is_rank
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # those that torchrun's launcher takes over
 STOP_SECONDS = 10  # before ranks that do not end are killed
@@ -107,7 +107,7 @@ def _told(scratch: Path, run: Any) -> Iterator[list[Any]]:
                 with contextlib.suppress(json.JSONDecodeError):  # cut short by the end of the rank
                     _record(json.loads(line), run, results)
 
-    environment = {TELL: str(pipe)} | ({TERMINAL: "1"} if sys.stderr.isatty() else {})
+    environment = {TELL: str(pipe), LAUNCHER: str(os.getpid())} | ({TERMINAL: "1"} if sys.stderr.isatty() else {})
     os.environ.update(environment)  # the launcher hands it on
     ear = os.open(pipe, os.O_RDWR)  # reading and writing, so that it stays open however often ranks come and go
     with ThreadPoolExecutor(1) as thread:

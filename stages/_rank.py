@@ -19,6 +19,7 @@ from typing import Any, TextIO, cast
 from repro.errors import BadInput
 
 TELL = "REPRO_TELL"  # the pipe to the launcher
+LAUNCHER = "REPRO_LAUNCHER"  # its process
 TERMINAL = "REPRO_TELL_TERMINAL"  # set where the launcher's standard error is a terminal
 BAD_INPUT_EXIT = 2
 WATCH_SECONDS = 1.0
@@ -33,7 +34,8 @@ def run_rank(function: Callable[..., Any], config: dict[str, Any]) -> Any:
     """Call a stage's main function as one rank; what goes wrong is left to the launcher as torchrun's error file."""
     from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    launcher = int(os.environ.get(LAUNCHER, os.getppid()))  # it may have died while this process began
+    threading.Thread(target=_end_with, args=(launcher,), daemon=True).start()
     handler = get_error_handler()
     handler.initialize()
     with _telling() as tell:

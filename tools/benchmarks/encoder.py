@@ -33,7 +33,7 @@ from tools.benchmarks.evaluation import (
 )
 from tools.benchmarks.timing import Part, interleaved_parts, threads
 
-SIZE, FEW_IMAGES = 84, 16
+SIZE, FEW_IMAGES = 84, 8
 CPU = torch.device("cpu")
 
 

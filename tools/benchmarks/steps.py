@@ -21,7 +21,7 @@ from repro.training.optim import Constant, Optimisation
 from tools.benchmarks.heads import CLASSES, QUERIES, example, reference_loss
 from tools.benchmarks.timing import Part, interleaved_parts, threads
 
-SIZE, FEW_IMAGES, THREADS, CLASSIFIERS = 84, 16, 2, 64
+SIZE, FEW_IMAGES, THREADS, CLASSIFIERS = 84, 8, 2, 64
 CASES: dict[str, type[Castle] | type[ACastle]] = {"step_castle_64": Castle, "step_acastle_64": ACastle}
 
 
