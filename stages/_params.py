@@ -313,4 +313,4 @@ def sentence(problem: Any) -> str:
     if problem["type"] == "missing":
         return f"{place} is missing"
     seen = repr(problem["input"])
-    return f"{place} is {seen if len(seen) < 60 else seen[:57] + '...'}, expected: {problem['msg'].lower()}"
+    return f"{place} is {seen if len(seen) < 60 else seen[:57] + '...'}, expected: {problem['msg'][0].lower()}{problem['msg'][1:]}"
