@@ -312,5 +312,6 @@ def sentence(problem: Any) -> str:
         return f"unknown key {place}; remove it or correct its spelling"
     if problem["type"] == "missing":
         return f"{place} is missing"
-    seen = repr(problem["input"])
-    return f"{place} is {seen if len(seen) < 60 else seen[:57] + '...'}, expected: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+    seen, message = repr(problem["input"]), str(problem["msg"])
+    seen = seen if len(seen) < 60 else f"{seen[:57]}..."
+    return f"{place} is {seen}, expected: {message[0].lower()}{message[1:]}"

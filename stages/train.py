@@ -76,7 +76,7 @@ def main(
 
 
 class Validation:
-    """HM on validation tasks, asked of a method while it trains; only the images of those tasks are embedded."""
+    """HM on validation tasks, asked of a method while it trains; every validation image is embedded once a time."""
 
     def __init__(self, data: Dataset, tasks: Tasks, number: int, device: torch.device, seed: int) -> None:
         self.data, self.tasks, self.number, self.device, self.seed = data, tasks, number, device, seed
