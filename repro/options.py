@@ -46,4 +46,4 @@ def _sentence(problem: Any) -> str:
         return f"unknown option {place}"
     if problem["type"] == "missing":
         return f"no option {place}"
-    return f"option {place} is {problem['input']!r:.60} ({problem['msg'].lower()})"
+    return f"option {place} is {problem['input']!r:.60} ({problem['msg'][0].lower()}{problem['msg'][1:]})"

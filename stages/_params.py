@@ -300,5 +300,5 @@ def sentence(problem: Any) -> str:
         return f"unknown key {place}; remove it or correct its spelling"
     if problem["type"] == "missing":
         return f"{place} is missing"
-    seen = repr(problem["input"])
-    return f"{place} is {seen if len(seen) < 60 else seen[:57] + '...'}, expected: {problem['msg'].lower()}"
+    seen, expected = repr(problem["input"]), problem["msg"][0].lower() + problem["msg"][1:]
+    return f"{place} is {seen if len(seen) < 60 else seen[:57] + '...'}, expected: {expected}"
