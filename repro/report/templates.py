@@ -85,23 +85,20 @@ def markdown(value: Any) -> str:
 
 def markdown_environment(folder: Path) -> Environment:
     """Templates with Jinja's own delimiters and Markdown escaping."""
-    return Environment(
-        loader=FileSystemLoader(folder),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=StrictUndefined,
-        finalize=markdown,
-    )
+    return _plain_environment(folder, finalize=markdown)
 
 
 def html_environment(folder: Path) -> Environment:
     """Templates with Jinja's own delimiters and HTML escaping."""
+    return _plain_environment(folder, autoescape=True)
+
+
+def _plain_environment(folder: Path, **escaping: Any) -> Environment:
     return Environment(
         loader=FileSystemLoader(folder),
-        autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
+        **escaping,
     )
