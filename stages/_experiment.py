@@ -316,17 +316,20 @@ def _interrupts_exit() -> Iterator[None]:
 
 @contextmanager
 def _logging_to_stderr() -> Iterator[None]:
-    """Show the library's log lines while the run is on, captured with the rest."""
-    root, handler = logging.getLogger(), logging.StreamHandler(sys.stderr)
-    level = root.level
+    """Show our own log lines while the run is on, captured with the rest; other libraries keep their chatter."""
+    ours, handler = (
+        [logging.getLogger(name) for name in ("__main__", "repro", "stages")],
+        logging.StreamHandler(sys.stderr),
+    )
     handler.setFormatter(logging.Formatter("%(message)s"))
-    root.addHandler(handler)
-    root.setLevel(min(level or logging.INFO, logging.INFO))
+    for logger in ours:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
     try:
         yield
     finally:
-        root.removeHandler(handler)
-        root.setLevel(level)
+        for logger in ours:
+            logger.removeHandler(handler)
 
 
 @contextmanager

@@ -90,13 +90,18 @@ def _connect() -> socket.socket:
     log = place.with_suffix(".log")  # its own streams: whoever waits for ours to close must not wait for it
     with log.open("w") as stream:
         root = Path(__file__).parents[1]
-        subprocess.Popen(
+        started = subprocess.Popen(
             command, cwd=root, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True
         )
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
             return _connected(place)
+        if started.poll():
+            raise SystemExit(
+                f"error: {sys.executable} cannot start the warm process (see {log}); "
+                "run `source .venv/bin/activate` first, or set REPRO_WARM=0 to run without"
+            )
         time.sleep(0.02)
     raise SystemExit(
         f"error: no warm process came up in {START_SECONDS:.0f} s (see {log}); set REPRO_WARM=0 to run without"
