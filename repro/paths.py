@@ -43,3 +43,8 @@ def _place(cell: str) -> Path:
 def checkpoints(name: str) -> Path:
     """Where a training keeps what it needs to resume; outside of DVC's outs, which DVC clears before a run."""
     return Path("checkpoints") / name
+
+
+def code(name: str) -> Path:
+    """Content hashes of code that many stages share."""
+    return Path(".code") / f"{name}.sha256"
