@@ -129,7 +129,7 @@ def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
         )
         hashes = {name: str(facts["sha256"][name]) for name in (IMAGES, MANIFEST)}
     except (ValueError, KeyError, TypeError) as error:
-        message = f"{file}: not a dataset description ({error!r}); delete {folder} and run `dvc repro splits`"
+        message = f"{file}: not a dataset description ({error!r}), expected what splits wrote; {_remedy(folder)}"
         raise BadInput(message) from error
     sealed(folder, HEADER, remedy=_remedy(folder))
     return header, hashes
@@ -171,4 +171,4 @@ def _checked(folder: Path, name: str) -> Path:
 
 
 def _remedy(folder: Path) -> str:
-    return f"delete {folder} and run `dvc repro splits`"
+    return f"make {folder} again with `dvc repro splits`"

@@ -182,7 +182,7 @@ class CellRecords:
 
 
 def _remedy(folder: Path) -> str:
-    return f"delete {folder} and evaluate the cell again"
+    return f"evaluate {folder.name} again (`dvc repro` sees what is stale)"
 
 
 def _loads(value: bytes) -> Any:

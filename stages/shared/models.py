@@ -84,10 +84,11 @@ def check_model(folder: Path) -> str:
 
 def read_embedded(folder: Path) -> Embedded:
     """The stored embeddings, checked like the model beside them, whose they must be."""
+    read_card(folder)
     model = check_model(folder)
     sealed(folder, EMBEDDINGS, remedy=_remedy(folder))
     return read_embeddings(folder / EMBEDDINGS, model)
 
 
 def _remedy(folder: Path) -> str:
-    return f"delete {folder} and run the stage that trains it again (`dvc repro`)"
+    return f"run the stage that makes {folder} again (`dvc repro` sees what is stale)"

@@ -107,7 +107,7 @@ TABLE: dict[str, Row] = {
     "a card of something else": (written(f"{MODEL}/model.json", "{}"), MEASURE, "no readable model.json"),
     "a card with a word for a number": (facts(f"{MODEL}/model.json", seen_classes="many"), TRAIN, "model.json"),
     "a card of another backbone": (facts(f"{MODEL}/model.json", backbone="castle_resnet12"), TRAIN, "mini-linear"),
-    "truncated embeddings": (cut(f"{MODEL}/embeddings.safetensors"), MEASURE, "not stored embeddings"),
+    "truncated embeddings": (cut(f"{MODEL}/embeddings.safetensors"), MEASURE, "embeddings.safetensors: content is"),
     "embeddings of another model": (
         tensors(lambda loaded: loaded["classifier.weight_SD"].add_(1)),
         MEASURE,

@@ -33,7 +33,7 @@ TABLE: dict[str, tuple[Damage, str, str]] = {
         "unknown backbone 'x'",
     ),
     "truncated tasks": (cut("episodes/mini/test/5way-1shot.safetensors"), MEASURE, "not a stored task list"),
-    "truncated embeddings": (cut(f"{MODEL}/embeddings.safetensors"), MEASURE, "not stored embeddings"),
+    "truncated embeddings": (cut(f"{MODEL}/embeddings.safetensors"), MEASURE, "embeddings.safetensors: content is"),
     "truncated weights": (
         cut(f"{MODEL}/model.safetensors"),
         "train one --dataset mini --method protonet --shot 1 --pretrained mini-linear",

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from repro.files import seal
 from repro.results.records import read_records, summarise
 from repro.results.store import Cell, Reading, Results
 from stages._tracking import bad_input_exits
@@ -78,6 +79,7 @@ def test_records_of_other_tasks_get_one_sentence(workspace: Path, bad_inputs) ->
 @pytest.mark.parametrize("content", ["[1, 2", "[1, 2]", '{"gfsl_5way": [1]}', '{"gfsl_5way": [["a", "b"]]}'])
 def test_a_curve_that_is_none_gets_one_sentence(content: str, workspace: Path, bad_inputs) -> None:
     written(f"{CELL}/curve.json", content)(workspace)
+    seal(workspace / CELL, "curve.json")
     bad_inputs.tried()
 
     def read() -> None:
@@ -90,6 +92,7 @@ def test_a_curve_that_is_none_gets_one_sentence(content: str, workspace: Path, b
 
 def test_a_measure_that_is_no_number_is_left_out_not_averaged(workspace: Path) -> None:
     column("hm", lambda values: np.where(np.arange(len(values)) == 3, np.nan, values).astype(np.float32))(workspace)
+    seal(workspace / CELL, "tasks.parquet")
     assert "hm" not in summarise(read_records(workspace / RECORDS))["gfsl_5way"]
     assert Results(workspace / "results" / "cells", {"mini": 7}).sample(HM) is None
 
