@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"tools/[a-z_/]*[a-z](?:\.yaml)?", README))))
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"tools/[a-z_/]*[a-z](?:\.yaml|\.sbatch)?", README))))
 def test_every_tool_that_is_named_exists(name: str) -> None:
     assert (ROOT / name).exists()
 

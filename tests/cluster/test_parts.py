@@ -46,6 +46,7 @@ def test_a_stage_that_no_node_can_hold_is_named_before_anything_runs(tmp_path: P
 
 def test_resources_are_checked_and_kept_out_of_what_stages_record() -> None:
     machine = {"device": "auto", "memory_mb": 1, "workers": 0, "checkpoint_every": 1}
+    machine |= {"processes": 1, "nodes": 1, "endpoint": ""}
     checked = Machine.model_validate(machine | {"resources": {"train": {"num_gpus": 0.5}}})
     assert checked.resources["train"] == Resources(num_cpus=1, num_gpus=0.5)
     assert checked.model_dump() == machine

@@ -105,7 +105,8 @@ def _stages() -> Iterator[str]:
     params, grid = settings()
     cells = len(grid["cells"])
     evaluations = cells + len(grid["untrained"]) + len(grid["adapted"])
-    stages = 2 * len(IMAGES) + len(grid["pretrained"]) + cells + evaluations + 3  # the experiment's two, and the paper
+    others = 2 + 2 + 1  # shared code, the experiment, the paper
+    stages = 2 * len(IMAGES) + len(grid["pretrained"]) + cells + evaluations + others
     tasks = list(measured_tasks(params, grid))
     number, queries = sum(count for _, count in tasks), sum(30 * way * count for way, count in tasks)
     bytes_per_task = FLOAT * (len(MEASURES) + len(KEYS) - 1)  # the protocol's name takes next to nothing
