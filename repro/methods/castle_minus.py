@@ -55,7 +55,9 @@ class CastleMinus(FixedSeen):
         new_CB = self.joint_unseen_logits(batch.support_TCKD, batch.free_BD.unsqueeze(0))[0].T
         tasks_TW = draw_tasks(len(new_CB), self.classifiers, self.ways, generator).to(new_CB.device)
         seen_BS = self.fixed_seen_logits(batch.free_BD)
-        return swapped_cross_entropy(seen_BS, new_CB[tasks_TW], tasks_TW, batch.labels_TC[0], batch.free_labels_B)
+        # Not new_CB[tasks_TW]: several threads would add up its gradient in any order.
+        new_TWB = new_CB.index_select(0, tasks_TW.flatten()).unflatten(0, tasks_TW.shape)
+        return swapped_cross_entropy(seen_BS, new_TWB, tasks_TW, batch.labels_TC[0], batch.free_labels_B)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         """Backbone and, unless it is kept as pre-trained, the seen classifier."""

@@ -8,7 +8,7 @@ from torch import nn
 from repro.data.seeding import generator
 from repro.errors import BadInput
 from repro.methods.acastle import ACastle
-from repro.methods.base import GatheredScorer, Pool, TaskBatch
+from repro.methods.base import EmbeddedBatch, GatheredScorer, Pool, TaskBatch
 from repro.methods.castle import Castle
 from repro.methods.castle_minus import CastleMinus
 from repro.methods.shared.chunks import mean_over_chunks
@@ -237,3 +237,21 @@ def test_impossible_options_are_refused() -> None:
         Castle(nn.Identity(), 4, 3, ratio=-1)
     with pytest.raises(BadInput, match="dropout 1"):
         ACastle(nn.Identity(), 4, 3, dropout=1)
+
+
+@pytest.mark.parametrize("kind", [Castle, ACastle, CastleMinus])
+def test_gradients_repeat_to_the_bit_on_several_threads(kind: type[Castle] | type[ACastle] | type[CastleMinus]) -> None:
+    torch.manual_seed(0)
+    method = kind(ScaledIdentity(64), 64, 64)
+    support_TCKD, free_BD = torch.randn(1, 24, 1, 64, requires_grad=True), torch.randn(128, 64)
+    batch = EmbeddedBatch(support_TCKD, free_BD[:0], torch.arange(24)[None], free_BD, torch.randint(64, (128,)))
+
+    def gradient() -> torch.Tensor:
+        return torch.autograd.grad(method.loss(batch, generator(0, "tasks")), support_TCKD)[0]
+
+    torch.set_num_threads(4)
+    try:
+        first = gradient()
+        assert all(torch.equal(gradient(), first) for _ in range(20))
+    finally:
+        torch.set_num_threads(1)
