@@ -16,7 +16,7 @@ from tests.tracking.conftest import only_run, read, wait_for
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT])
 def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
     number: signal.Signals, scene: Scene, faults: Count
 ) -> None:
