@@ -7,9 +7,11 @@ import hashlib
 import os
 import secrets
 import shutil
+import signal
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from repro.errors import BadInput
@@ -51,22 +53,43 @@ def put_in_place(partial: Path, path: Path) -> None:
         if file.is_file():
             _sync(file)
     partial.chmod(0o755)
-    while True:
-        discard(path)
-        try:
-            partial.replace(path)
-            return
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process put its own there just now
-                raise
+    with uninterrupted():
+        while True:
+            discard(path)
+            try:
+                partial.replace(path)
+                return
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process put its own there just now
+                    raise
 
 
 def discard(path: Path) -> None:
     """Remove a folder; a kill in between leaves none that is half there under its own name."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.old")
-    with suppress(FileNotFoundError):
-        path.replace(aside)
-    shutil.rmtree(aside, ignore_errors=True)
+    with uninterrupted():
+        with suppress(FileNotFoundError):
+            path.replace(aside)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let SIGINT and SIGTERM wait for the end of the block, which must be short: they would leave it half done."""
+    if threading.current_thread() is not threading.main_thread():  # signals are handled in the main thread alone
+        yield
+        return
+    waiting: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for number in before:
+            signal.signal(number, lambda received, _frame: waiting.append(received))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if waiting:
+            signal.raise_signal(waiting[0])
 
 
 @contextmanager
@@ -121,19 +144,29 @@ def _partial(path: Path, make: Callable[[str | None, str | None, str | None], st
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.*"):
         if left.suffix in (".partial", ".old"):
             _remove_unheld(left)
+    with ExitStack() as end:
+        with uninterrupted():
+            partial, lock = _held(lambda: Path(make(".partial", f".{path.name}.", str(path.parent))))
+            end.callback(_let_go, partial, lock)
+        yield partial
+
+
+def _held(make: Callable[[], Path]) -> tuple[Path, int]:
+    """A new place and the lock on it."""
     while True:
-        partial = Path(make(".partial", f".{path.name}.", str(path.parent)))
+        place = make()
         with suppress(FileNotFoundError):  # another process tidied up before it was held
-            lock = os.open(partial, os.O_RDONLY)
+            lock = os.open(place, os.O_RDONLY)
             with suppress(OSError):  # a file system without locks has no tidying up either
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            if partial.exists():
-                break
+            if place.exists():
+                return place, lock
             os.close(lock)
-    try:
-        yield partial
-    finally:
-        _remove(partial)
+
+
+def _let_go(place: Path, lock: int) -> None:
+    with uninterrupted():
+        _remove(place)
         os.close(lock)
 
 
@@ -183,9 +216,14 @@ def sha256(path: Path) -> str:
 
 
 def seal(folder: Path, *names: str) -> None:
-    """Note the content hashes of these files of the folder, as `sha256sum --check SHA256SUMS` reads them."""
+    """Note the content hashes of these files of the folder in its SHA256SUMS."""
+    write_sums(folder / SEAL, folder, names)
+
+
+def write_sums(file: Path, folder: Path, names: Iterable[str]) -> None:
+    """Write the content hashes of files of `folder`, a line each, as `sha256sum --check` reads them."""
     lines = [f"{sha256(folder / name)}  {name}\n" for name in names]
-    with whole_file(folder / SEAL) as partial:
+    with whole_file(file) as partial:
         partial.write_text("".join(lines), encoding="utf-8")
 
 

@@ -37,7 +37,6 @@ with warnings.catch_warnings():
     from sacred.observers import FileStorageObserver
     from sacred.randomness import set_global_seed
     from sacred.run import Run
-    from sacred.utils import SacredInterrupt
 
 from repro.errors import BadInput
 from repro.files import disk_named, whole_file
@@ -135,8 +134,21 @@ def _run_observed(experiment: sacred.Experiment, config: dict[str, Any], observe
         current = experiment._create_run()
         current._id = observer.folder.name
         current.beat_interval = BEAT_SECONDS
+        _await_last_beat(current)
         current()
     return current.result
+
+
+def _await_last_beat(current: Run) -> None:
+    """Wait for the last heartbeat however slow the disk is; Sacred waits two seconds, and its scalars would be lost."""
+    stop = current._stop_heartbeat
+
+    def stop_and_wait() -> None:
+        stop()
+        if current._heartbeat is not None:
+            current._heartbeat.join()
+
+    current._stop_heartbeat = stop_and_wait  # type: ignore[method-assign]
 
 
 def _take(runs: Path, stage: str, cell: str, config: dict[str, Any], resume_id: str | None) -> tuple[Path, TextIO]:
@@ -290,8 +302,8 @@ class RunFolder(FileStorageObserver):
 # What surrounds a run
 
 
-class _Terminated(SacredInterrupt):
-    """SIGTERM arrived; Sacred records the run as INTERRUPTED."""
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM arrived; Sacred records the run as INTERRUPTED, and no `except Exception` on the way swallows it."""
 
 
 @contextmanager
@@ -305,10 +317,9 @@ def _interrupts_exit() -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, terminate) if in_main_thread else None
     try:
         yield
-    except KeyboardInterrupt:
-        raise SystemExit(128 + signal.SIGINT) from None
-    except _Terminated:
-        raise SystemExit(128 + signal.SIGTERM) from None
+    except KeyboardInterrupt as interrupt:
+        number = signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT
+        raise SystemExit(128 + number) from None
     finally:
         if in_main_thread:
             signal.signal(signal.SIGTERM, before)

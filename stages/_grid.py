@@ -21,4 +21,5 @@ def read_grid() -> dict[str, dict[str, Any]]:
 
 def evaluation_stages() -> dict[str, str]:
     """The stage that measures each cell, as `dvc repro` takes it."""
-    return {cell: f"{stage}@{cell}" for group, stage in EVALUATIONS.items() for cell in read_grid()[group]}
+    grid = read_grid()
+    return {cell: f"{stage}@{cell}" for group, stage in EVALUATIONS.items() for cell in grid[group]}

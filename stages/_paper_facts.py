@@ -1,11 +1,12 @@
 """What the paper stage tells the report about a dataset: counts, and some images where it has domains."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from repro.data.dataset import ROLES, map_images, read_header, read_manifest
+from repro.data.dataset import Dataset, open_dataset
 from repro.report.facts import DatasetFacts, DomainSamples
 
 SAMPLES_PER_DOMAIN = 8
@@ -16,29 +17,24 @@ def dataset_facts(folder: Path, title: str = "") -> DatasetFacts:
 
     Raises BadInput where the folder holds no dataset.
     """
-    header, _ = read_header(folder)
-    manifest = read_manifest(folder)
-    classes = pd.Series([info.split for info in header.classes]).value_counts()
-    images = manifest["role"].value_counts()
-    domains = () if header.domain_rule == "none" else header.domains
+    dataset = open_dataset(folder)
+    header = dataset.header
+    classes = Counter(info.split for info in header.classes)
     return DatasetFacts(
         title or header.name,
-        int(classes.get("seen", 0)),
-        int(classes.get("val", 0)),
-        int(classes.get("test", 0)),
-        {role: int(images.get(role, 0)) for role in ROLES},
-        _samples(folder, manifest, domains),
+        classes["seen"],
+        classes["val"],
+        classes["test"],
+        {role: len(rows) for role, rows in dataset.roles.items()},
+        () if header.domain_rule == "none" else _samples(dataset),
     )
 
 
-def _samples(folder: Path, manifest: pd.DataFrame, domains: tuple[str, ...]) -> tuple[DomainSamples, ...]:
+def _samples(dataset: Dataset) -> tuple[DomainSamples, ...]:
     """The first training image of the first few classes of each domain; equal classes where domains share them."""
-    if not domains:
-        return ()
-    images_NHWC = map_images(folder)
-    train = manifest[manifest["role"] == "train"]
+    train = pd.DataFrame({"label": dataset.labels_N, "domain": dataset.domains_N}).loc[dataset.roles["train"].numpy()]
     samples = []
-    for number, domain in enumerate(domains):
+    for number, domain in enumerate(dataset.header.domains):
         rows = train[train["domain"] == number].drop_duplicates("label").index[:SAMPLES_PER_DOMAIN]
-        samples.append(DomainSamples(domain, np.array(images_NHWC[rows.to_numpy()])))
+        samples.append(DomainSamples(domain, np.array(dataset.images_NHWC[rows.to_numpy()])))
     return tuple(samples)

@@ -305,6 +305,7 @@ def read_params(file: Path) -> Params:
 
 
 def sentence(problem: Any) -> str:
+    """One of pydantic's findings in words: where, what was seen, what was expected."""
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "value_error":
         return f"{place}: {problem['ctx']['error']}" if place else str(problem["ctx"]["error"])

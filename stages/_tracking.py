@@ -18,7 +18,8 @@ import re
 import secrets
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
@@ -111,6 +112,27 @@ def _names(runs: Path, stage: str, cell: str) -> list[str]:
     """The runs of one stage and cell, the newest last."""
     pattern = re.compile(rf"\d{{8}}-\d{{6}}-\d{{3}}-{re.escape(f'{stage}-{cell}')}-[0-9a-f]{{6}}")
     return sorted(name for name in os.listdir(runs) if pattern.fullmatch(name)) if runs.is_dir() else []
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the folder of a run says: its name, status, commit, result (empty where it has none) and configuration."""
+
+    name: str
+    status: str
+    commit: str
+    result: dict[str, Any]
+    config: dict[str, Any]
+
+
+def recorded(runs: Path, stage: str) -> Iterator[Recorded]:
+    """Every run of a stage that can be read, the newest last; tools/sync names those that cannot."""
+    for file in sorted(runs.glob(f"*-{stage}-*/run.json")):
+        with suppress(BadInput, KeyError, TypeError, ValueError):
+            entry, config = read_json(file), read_json(file.with_name("config.json"))
+            commits = [repository["commit"] or "" for repository in entry["experiment"]["repositories"]]
+            result = dict(entry["result"] or {})
+            yield Recorded(file.parent.name, entry["status"], next(iter(commits), ""), result, dict(config))
 
 
 def fingerprint(config: dict[str, Any]) -> str:

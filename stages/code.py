@@ -9,7 +9,7 @@ from pathlib import Path
 
 from repro import paths
 from repro.errors import BadInput
-from repro.files import sha256, whole_file
+from repro.files import write_sums
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 
 ex = prepare(Experiment("code"))
@@ -19,8 +19,7 @@ ex = prepare(Experiment("code"))
 def main(name: str, code: list[str], _run: Run) -> dict[str, int]:
     """Write the hashes as `sha256sum --check` reads them."""
     files = sorted(file for path in map(Path, code) for file in ([path] if path.is_file() else path.rglob("*.py")))
-    with whole_file(paths.code(name)) as partial:
-        partial.write_text("".join(f"{sha256(file)}  {file}\n" for file in files), encoding="utf-8")
+    write_sums(paths.code(name), Path(), map(str, files))
     return {"files": len(files)}
 
 

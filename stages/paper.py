@@ -1,18 +1,18 @@
 """`python -m stages paper`: render every table, figure and claim from the records, and the report around them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from repro import paths
 from repro.report.facts import Benchmark
 from repro.report.paper import Form, render_paper
+from repro.report.templates import templates_named
 from repro.results.provenance import WritingRun
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._grid import evaluation_stages
 from stages._paper_facts import dataset_facts
 from stages._params import read_params
-from stages._tracking import runs_folder
+from stages._tracking import recorded, runs_folder
 
 ex = prepare(Experiment("paper"))
 
@@ -29,19 +29,20 @@ def paper(
     _run: Run,
 ) -> dict[str, Any]:
     """Render, and say what held, what is missing and where the PDF is."""
-    rendered = render_paper(
-        paths.ALL_RESULTS,
-        {name: dataset_facts(paths.dataset(name), title=name) for name in datasets},
-        Benchmark(**benchmark, backbones=backbones),
-        published_file=paths.PAPER / "published.yaml",
-        templates=paths.PAPER / "templates",
-        out=paths.PAPER,
-        form=form,
-        way=way,
-        query=query,
-        reproduce=lambda cell: f"dvc repro {stages.get(cell, f'evaluate@{cell}')}",
-        runs=writing_runs(runs_folder()),
-    )
+    with templates_named(paths.PAPER / "templates"):
+        rendered = render_paper(
+            paths.ALL_RESULTS,
+            {name: dataset_facts(paths.dataset(name), title=name) for name in datasets},
+            Benchmark(**benchmark, backbones=backbones),
+            published_file=paths.PAPER / "published.yaml",
+            templates=paths.PAPER / "templates",
+            out=paths.PAPER,
+            form=form,
+            way=way,
+            query=query,
+            reproduce=lambda cell: f"dvc repro {stages.get(cell, f'evaluate@{cell}')}",
+            runs=writing_runs(runs_folder()),
+        )
     figures = sorted((paths.PAPER / "figures").glob("*.png"))
     for file in [*(paths.PAPER / name for name in ("tables.tex", "claims.json", "report.html")), *figures]:
         _run.add_artifact(str(file), name=file.name)
@@ -52,20 +53,13 @@ def paper(
     return {"verdicts": rendered.verdicts, "missing": len(rendered.missing)}
 
 
-def writing_runs(folder: Path) -> dict[str, WritingRun]:
+def writing_runs(runs: Path) -> dict[str, WritingRun]:
     """The evaluation runs by the content hash of the records that they wrote; of equal records the latest."""
-    found = {}
-    for file in sorted(folder.glob("*-evaluate-*/run.json")):
-        try:
-            facts = json.loads(file.read_text())
-            records = (facts.get("result") or {}).get("records")
-            commit = facts["experiment"]["repositories"][0]["commit"] if facts["experiment"]["repositories"] else ""
-            config = json.loads((file.parent / "config.json").read_text())
-        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
-            continue  # a broken run folder explains nothing; tools/sync names it
-        if records:
-            found[records] = WritingRun(file.parent.name, commit or "", config)
-    return found
+    return {
+        run.result["records"]: WritingRun(run.name, run.commit, run.config)
+        for run in recorded(runs, "evaluate")
+        if "records" in run.result
+    }
 
 
 if __name__ == "__main__":

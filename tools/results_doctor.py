@@ -16,14 +16,16 @@ from repro.errors import BadInput
 from repro.files import SEAL, sealed, sha256
 from repro.results.records import RECORDS, TASKS, Records, read_records
 from stages._grid import EVALUATIONS, read_grid
+from stages._tracking import recorded
 
 
 def check_results(folder: Path) -> int:
     """Print a line per problem of a workspace, each with the next step, or one line; the exit code is 1 or 0."""
     with chdir(folder):
         problems = list(dvc_problems(changed := set()))
-        problems += cell_problems(changed)
-        cells = sum(len(read_grid()[group]) for group in EVALUATIONS)
+        grid = read_grid()
+        problems += cell_problems(grid, changed)
+        cells = sum(len(grid[group]) for group in EVALUATIONS)
     for problem in problems:
         print(problem)
     if problems:
@@ -83,11 +85,11 @@ def damaged_file(out: Path) -> str:
 # Records and runs
 
 
-def cell_problems(named: set[str]) -> Iterator[str]:
+def cell_problems(grid: dict[str, dict[str, Any]], named: set[str]) -> Iterator[str]:
     """Cells of the grid without whole records, or whose records have no completed run; not those named already."""
     completed, unfinished = evaluation_runs()
     for group, stage in EVALUATIONS.items():
-        for cell, line in read_grid()[group].items():
+        for cell, line in grid[group].items():
             folder, again = paths.results(cell), f"run `dvc repro {stage}@{cell}`"
             if str(folder) in named:
                 continue
@@ -132,16 +134,7 @@ def stored_tasks(dataset: str, name: str) -> Tasks:
 
 def evaluation_runs() -> tuple[set[str], dict[str, str]]:
     """Content hashes of the records that completed runs wrote, and a word on the latest unfinished run by cell."""
-    completed, unfinished = set(), {}
-    for file in sorted(paths.RUNS.glob("*-evaluate-*/run.json")):
-        try:
-            facts = json.loads(file.read_text(encoding="utf-8"))
-            cell = json.loads((file.parent / "config.json").read_text(encoding="utf-8"))["cell"]
-            status, result = facts["status"], facts["result"] or {}
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # tells nothing of a record
-        if status == "COMPLETED":
-            completed.add(result.get("records"))
-        else:
-            unfinished[cell] = f"its run {file.parent.name} is {status}"
-    return completed, unfinished
+    runs = list(recorded(paths.RUNS, "evaluate"))
+    completed = {run.result.get("records", "") for run in runs if run.status == "COMPLETED"}
+    others = [run for run in runs if run.status != "COMPLETED"]
+    return completed, {run.config.get("cell", ""): f"its run {run.name} is {run.status}" for run in others}

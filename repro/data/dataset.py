@@ -137,20 +137,15 @@ def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
 
 def read_manifest(folder: Path) -> pd.DataFrame:
     """The manifest, a row per image: class, label, domain, role, source, sha256."""
-    return pd.read_parquet(_checked(folder, MANIFEST))
-
-
-def map_images(folder: Path) -> np.ndarray:
-    """All images (N×H×W×C), memory-mapped."""
-    images_NHWC: np.ndarray = np.load(_checked(folder, IMAGES), mmap_mode="r")
-    return images_NHWC
+    _, hashes = read_header(folder)
+    return pd.read_parquet(_checked(folder / MANIFEST, hashes))
 
 
 def open_dataset(folder: Path) -> Dataset:
     """Open a dataset folder after checking that its files are the ones that were written."""
-    header, _ = read_header(folder)
-    images_NHWC = map_images(folder)
-    manifest = read_manifest(folder)
+    header, hashes = read_header(folder)
+    images_NHWC: np.ndarray = np.load(_checked(folder / IMAGES, hashes), mmap_mode="r")
+    manifest = pd.read_parquet(_checked(folder / MANIFEST, hashes))
     roles = manifest["role"].to_numpy()
     return Dataset(
         header=header,
@@ -161,12 +156,12 @@ def open_dataset(folder: Path) -> Dataset:
     )
 
 
-def _checked(folder: Path, name: str) -> Path:
-    """One of the files that `dataset.json` names; raises BadInput where it is not the one that was written."""
-    expected, file = read_header(folder)[1][name], folder / name
+def _checked(file: Path, hashes: dict[str, str]) -> Path:
+    """The same file; raises BadInput where it is not the one that was written."""
+    expected = hashes[file.name]
     seen = sha256(file) if file.is_file() else "no file"
     if seen != expected:
-        raise BadInput(f"{file}: content is {seen}, expected {expected}; {_remedy(folder)}")
+        raise BadInput(f"{file}: content is {seen}, expected {expected}; {_remedy(file.parent)}")
     return file
 
 

@@ -1,10 +1,14 @@
 """Jinja for TeX, HTML and Markdown; whatever a template prints is escaped, unless it says that it is markup already."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+from repro.errors import BadInput
 
 _TEX = {
     "\\": r"\textbackslash{}",
@@ -56,6 +60,17 @@ def _tex_character(match: re.Match[str]) -> str:
     if character in _TEX:
         return _TEX[character]
     return " " if character.isspace() else f"U+{ord(character):04X}"
+
+
+@contextmanager
+def templates_named(folder: Path) -> Iterator[None]:
+    """Turn a template of the folder that is missing or cannot be filled into BadInput that names it."""
+    try:
+        yield
+    except TemplateError as error:
+        name = getattr(error, "name", None) or "a template"
+        message = f"{folder}: {name} cannot be filled ({error.message})"
+        raise BadInput(f"{message}; restore it with `git checkout {folder}`") from error
 
 
 def tex_environment(folder: Path) -> Environment:

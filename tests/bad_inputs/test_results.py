@@ -12,7 +12,7 @@ from repro.files import seal
 from repro.results.records import read_records, summarise
 from repro.results.store import Cell, Reading, Results
 from stages._tracking import bad_input_exits
-from tests.bad_inputs.asking import Damage, Row, cut, ended, removed, written
+from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, removed, written
 
 CELL = "results/cells/mini-mc_knn-1shot"
 RECORDS = f"{CELL}/tasks.parquet"
@@ -134,3 +134,21 @@ TABLE: dict[str, Row] = {
 def test_what_the_paper_is_made_of_gets_one_sentence(name: str, judge: Callable[[Row], None], workspace: Path) -> None:
     judge(TABLE[name])
     assert not (workspace / "ran").exists()
+
+
+TEMPLATE = "paper/templates/claims.md"
+TEMPLATES: dict[str, tuple[Damage, str]] = {
+    "missing": (removed(TEMPLATE), "templates: claims.md cannot be filled"),
+    "broken": (written(TEMPLATE, "\n{% if %}\n"), "templates: claims.md cannot be filled (Expected an expression"),
+    "of unknown facts": (written(TEMPLATE, "{{ nobody }}\n"), "a template cannot be filled ('nobody' is undefined)"),
+}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_that_cannot_be_filled_gets_one_sentence(name: str, workspace: Path, bad_inputs) -> None:
+    damage, expected = TEMPLATES[name]
+    damage(workspace)
+    bad_inputs.tried()
+    ask(workspace, PAPER).require(expected)
+    assert not list((workspace / "paper").rglob("*.partial"))  # figures may be there already, each of them whole
+    bad_inputs.answered()

@@ -1,5 +1,6 @@
 """Interrupts, two processes at once, and clocks that jump."""
 
+import importlib
 import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from repro.files import whole_folder
 from stages import _tracking
 from stages._tracking import read_scalars
 from tests.counting import Count
@@ -16,7 +18,7 @@ from tests.tracking.conftest import only_run, read, wait_for
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("number", [signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
     number: signal.Signals, scene: Scene, faults: Count
 ) -> None:
@@ -42,6 +44,40 @@ def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
     assert all((checkpoint / "SHA256SUMS").is_file() for checkpoint in checkpoints.glob("step-*"))
     assert not list(checkpoints.glob(".*.partial"))
     faults.survived()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("call", ["tempfile.mkdtemp", "shutil.rmtree", "os.fsync"])
+def test_a_signal_amid_the_swap_of_a_folder_leaves_nothing_half_done(
+    number: signal.Signals, call: str, tmp_path: Path, monkeypatch, faults: Count
+) -> None:
+    faults.tried()
+    module, name = call.split(".")
+    real = getattr(importlib.import_module(module), name)
+
+    def interrupted(*arguments, **options):
+        signal.raise_signal(number)
+        return real(*arguments, **options)
+
+    def stop(_number, _frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, stop)
+    try:
+        write_words(tmp_path / "kept", "before")
+        monkeypatch.setattr(f"repro.files.{call}", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write_words(tmp_path / "kept", "after")
+    finally:
+        signal.signal(number, before)
+    assert (tmp_path / "kept" / "words").read_text() in ("before", "after")
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    faults.survived()
+
+
+def write_words(folder: Path, words: str) -> None:
+    with whole_folder(folder) as partial:
+        (partial / "words").write_text(words)
 
 
 @pytest.mark.timeout(1200)

@@ -1,13 +1,16 @@
 """What a run leaves under runs/, however it ends."""
 
 import contextlib
+import json
 import logging
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from repro.errors import BadInput
+from stages import _experiment
 from stages import _tracking_machine as machine
 from stages._tracking import create, hold, read_scalars, redact, runs_folder
 from tests.tracking import toy
@@ -224,6 +227,30 @@ def test_sigterm_is_recorded_as_an_interrupt(tmp_path, start, faults):
     assert "Traceback" not in said
     assert read(folder)["status"] == "INTERRUPTED"
     faults.survived()
+
+
+def test_sigterm_is_not_swallowed_by_code_that_catches_every_exception(tmp_path, start, faults):
+    faults.tried()
+    process = start(steps=400, pause=0.05, trouble="swallow")
+    folder = wait_for(lambda: next((tmp_path / "runs").glob("2*/run.json"), None)).parent
+    process.terminate()
+    process.communicate(timeout=15)
+    assert process.returncode == 143
+    assert read(folder)["status"] == "INTERRUPTED"
+    faults.survived()
+
+
+def test_a_last_heartbeat_on_a_slow_disk_is_waited_for(tmp_path, monkeypatch):
+    log = _experiment.RunFolder.log_metrics
+
+    def log_late(*arguments, **metrics):
+        time.sleep(2.5)  # Sacred would wait for two
+        log(*arguments, **metrics)
+
+    monkeypatch.setattr(_experiment.RunFolder, "log_metrics", log_late)
+    toy.record(tmp_path, steps=5)
+    folder = only_run(tmp_path)
+    assert json.loads((folder / "metrics.json").read_text())["loss"]["steps"] == [0, 1, 2, 3, 4]
 
 
 def test_a_finished_run_is_not_continued(tmp_path):
