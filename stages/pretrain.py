@@ -1,7 +1,7 @@
 """`python -m stages pretrain NAME`: fit a backbone and its many-shot classifier to the seen classes of a dataset."""
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -37,6 +37,7 @@ def main(
     backbone: dict[str, Any],
     classifier: dict[str, Any],
     epochs: int,
+    random: bool,
     pretraining: dict[str, Any],
     selection: str,
     precision: dict[str, Any],
@@ -45,7 +46,7 @@ def main(
     seed: int,
     _run: Run,
 ) -> dict[str, float]:
-    """Train, keep the epoch with the best nearest-prototype accuracy, and embed every image once."""
+    """Train unless `random`, keep the epoch with the best nearest-prototype accuracy, and embed every image once."""
     torch.set_num_threads(threads)
     data, computer = open_dataset(paths.dataset(dataset)), Machine(**machine)
     card = Card(
@@ -60,10 +61,12 @@ def main(
     model = build_pretrained(card, seed)
     with joined(computer.device) as world, own_checkpoints(paths.checkpoints(name), world):
         result = {}
-        if epochs:
-            tasks = read_tasks(paths.episodes(dataset) / f"{selection}.safetensors")
-            params, acceleration = PretrainingSettings(**pretraining), Acceleration(**precision)
-            training = _training(model, data, tasks, epochs, params, acceleration, world, seed)
+        tasks = read_tasks(paths.episodes(dataset) / f"{selection}.safetensors")
+        params, acceleration = PretrainingSettings(**pretraining), Acceleration(**precision)
+        training = _training(model, data, tasks, epochs, params, acceleration, world, seed)
+        if random:
+            card = replace(card, left_out={"steps": training.steps, "optimisation": pretraining["optimisation"]})
+        else:
             settings = {"card": asdict(card), "epochs": epochs, "pretraining": pretraining}
             settings |= {"dataset": sha256(paths.dataset(dataset) / "dataset.json")}
             every = computer.checkpoint_every

@@ -24,7 +24,7 @@ from stages._processes import in_processes
 from stages.shared.configs import training_config
 from stages.shared.methods import remember, start_method
 from stages.shared.models import check_model, write_model
-from stages.shared.training import augmentation_from, optimisation_from, train_shown, write_curve
+from stages.shared.training import augmentation_from, optimisation_from, train_shown, without_pretraining, write_curve
 
 ex = prepare(Experiment("train"))
 MEASURE = "val_hm"
@@ -56,12 +56,14 @@ def main(
     with joined(computer.device) as world, own_checkpoints(paths.checkpoints(cell), world):
         if training is not None:
             params, acceleration = TrainingParams(**training), Acceleration(**precision)
+            if card.left_out:
+                params = without_pretraining(params, card.left_out)
             tasks = read_tasks(paths.episodes(dataset) / f"val/{selection['way']}way-{shot}shot.safetensors")
             validate = Validation(data, tasks, selection["tasks"], world.device, seed)
             loop = meta_training(model, data, shot, params, acceleration, validate, world, seed)
             settings = {
                 "options": options,
-                "training": training,
+                "training": params.model_dump(),
                 "dataset": sha256(paths.dataset(dataset) / "dataset.json"),
                 "pretrained": weights,
             }

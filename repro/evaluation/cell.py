@@ -104,7 +104,8 @@ def mean_hm(
     limit: int | None = None,
     device: torch.device = CPU,
 ) -> float:
-    """Mean HM in percent, not calibrated: what model selection and tuning on validation tasks go by."""
+    """Mean HM in percent: what model selection and tuning on validation tasks go by; calibrated for some methods."""
     task_pool = TaskPool(tasks.spec.split, embedded, dataset, device)
     result = outcomes(method.to(device).eval().scorer(task_pool.pool), BoundTasks(tasks, task_pool, limit))
-    return float(100 * harmonic(*joint_accuracies(result)).mean())
+    bias = best_bias(result) if method.selected_calibrated else 0.0
+    return float(100 * harmonic(*joint_accuracies(result, bias)).mean())

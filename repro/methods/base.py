@@ -96,6 +96,7 @@ class Method(nn.Module, ABC):
     pretraining: Pretraining = "linear"  # the seen classifier that pre-training fits for this method
     base_method: str | None = None  # registry name of the method whose trained weights `self.base` takes
     tuning_grid: tuple[dict[str, Any], ...] = ({},)  # option sets among which validation chooses
+    selected_calibrated: bool = False  # by calibrated HM, where the scores leave the other at 0 for any weights
 
     def load_pretrained(self, weight_SD: Tensor) -> None:
         """Receive pre-training's seen classifier (S×D), scaled so that its products are the pre-training logits.

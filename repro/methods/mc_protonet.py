@@ -18,6 +18,8 @@ from repro.methods.shared.distances import prototypical_loss, seen_weight
 class MulticlassProtoNet(FixedSeen):
     """Loss = many-shot cross-entropy on `free` seen images + `weight` · ProtoNet loss on `tasks` episodes."""
 
+    selected_calibrated = True
+
     def __init__(
         self,
         backbone: nn.Module,

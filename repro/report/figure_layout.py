@@ -66,8 +66,8 @@ def _mini(*methods: str) -> tuple[Line, ...]:
     return tuple(Line(METHOD_LABELS[method], Cell("mini", method, 1), method) for method in methods)
 
 
-_COMPARED = ("mc_knn", "mc_protonet", "protonet", "l2ml", "dfsl", "castle", "acastle")
-_BALANCED = ("protonet", "l2ml", "dfsl", "castle", "acastle")
+_COMPARED = ("mc_knn", "mc_protonet", "protonet", "l2ml", "dfsl", "ifsl", "castle", "acastle")
+_BALANCED = ("protonet", "l2ml", "dfsl", "ifsl", "castle", "acastle")
 
 FIGURES = (
     Figure(

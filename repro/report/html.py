@@ -8,6 +8,7 @@ from pathlib import Path
 
 from repro.report.claim_views import ClaimView
 from repro.report.facts import Benchmark
+from repro.report.measures import MEASURES, MeasuresRow
 from repro.report.tables import DASH, TableView
 from repro.report.templates import html_environment
 from repro.results.provenance import Origin
@@ -57,6 +58,7 @@ def render_report(
     figures: Sequence[FigureView],
     claims: Sequence[ClaimView],
     cells: Sequence[CellView],
+    measures: Sequence[MeasuresRow],
 ) -> str:
     """The whole page."""
     template = html_environment(templates).get_template("report.html")
@@ -70,6 +72,8 @@ def render_report(
         pictures=pictures,
         claims=claims,
         cells=cells,
+        measures=measures,
+        measure_headers=tuple(MEASURES.values()),
         evaluated=evaluated,
         verdicts=("holds", "fails", "cannot say"),
         dash=DASH,

@@ -224,7 +224,10 @@ TABLES = (
             Row("castle", "CASTLE with pre-training", "castle"),
             Row("castle_scratch", "CASTLE without pre-training", "castle", "scratch"),
         ),
-        notes=("The FSL number the paper prints for CASTLE with pre-training is the one its T5 gives for aCASTLE.",),
+        notes=(
+            "The FSL number the paper prints for CASTLE with pre-training is the one its T5 gives for aCASTLE.",
+            "Ours without pre-training has the steps of both trainings, and the optimiser of pre-training.",
+        ),
     ),
     Table(
         "T8",
@@ -233,6 +236,7 @@ TABLES = (
         ("Classification on", "Setups"),
         _HM_COLUMNS,
         _methods("lwf", "icarl", "castle", "acastle"),
+        notes=("Our LwF and iCaRL fine-tune the joint classifier, scale and bias; the paper's the whole network.",),
     ),
     Table(
         "T9",

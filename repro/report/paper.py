@@ -15,6 +15,7 @@ from repro.report.facts import Benchmark, DatasetFacts, fill
 from repro.report.figure_layout import DIAGRAMS, FIGURES, SAMPLES_KEY, SAMPLES_TITLE
 from repro.report.html import CellView, FigureView, render_report
 from repro.report.layout import TABLES
+from repro.report.measures import view_measures
 from repro.report.needs import required_cells
 from repro.report.pdf import compile_pdf
 from repro.report.tables import DASH, TableView, view_table
@@ -86,7 +87,16 @@ def render_paper(
     _write(out / "provenance.json", as_json(origins, _numbers(tables, results)))
     _write(
         out / "report.html",
-        render_report(templates, benchmark, sentence, tables=tables, figures=figures, claims=claims, cells=cells),
+        render_report(
+            templates,
+            benchmark,
+            sentence,
+            tables=tables,
+            figures=figures,
+            claims=claims,
+            cells=cells,
+            measures=view_measures(results),
+        ),
     )
     main = out / "main.tex"
     return Rendered(

@@ -14,25 +14,26 @@ COLUMN_INCHES = 3.4
 PAGE_INCHES = 7.0
 PNG_DPI = 220
 
-# Places in seaborn's colour-blind palette; markers and dashes tell methods apart without colour.
-_COLOURS = {"mc_knn": 7, "mc_protonet": 9, "protonet": 1, "l2ml": 2, "dfsl": 0, "castle": 3, "acastle": 4}
-MARKERS = {"mc_knn": "v", "mc_protonet": "^", "protonet": "s", "l2ml": "P", "dfsl": "D", "castle": "o", "acastle": "*"}
-DASHES = {
-    "mc_knn": ":",
-    "mc_protonet": ":",
-    "protonet": "--",
-    "l2ml": "-.",
-    "dfsl": "--",
-    "castle": "-",
-    "acastle": "-",
+# Method → place in seaborn's colour-blind palette, marker and dashes, which tell methods apart without colour.
+_LOOKS = {
+    "mc_knn": (7, "v", ":"),
+    "mc_protonet": (9, "^", ":"),
+    "protonet": (1, "s", "--"),
+    "l2ml": (2, "P", "-."),
+    "dfsl": (0, "D", "--"),
+    "ifsl": (5, "X", "-."),
+    "castle": (3, "o", "-"),
+    "acastle": (4, "*", "-"),
 }
+MARKERS = {method: marker for method, (_, marker, _) in _LOOKS.items()}
+DASHES = {method: dashes for method, (_, _, dashes) in _LOOKS.items()}
 
 
 def colour(method: str, strength: float = 1.0) -> tuple[float, float, float]:
     """The colour of one method in every figure; below strength 1 mixed with white."""
     import seaborn as sns
 
-    red, green, blue = (1 - strength * (1 - part) for part in sns.color_palette("colorblind")[_COLOURS[method]])
+    red, green, blue = (1 - strength * (1 - part) for part in sns.color_palette("colorblind")[_LOOKS[method][0]])
     return red, green, blue
 
 

@@ -11,10 +11,11 @@ from repro.report.facts import Benchmark, DatasetFacts, fill
 from repro.report.layout import Column, Row, Table
 from repro.results.intervals import Mean
 from repro.results.published import PublishedNumber, PublishedTable
-from repro.results.store import Reading, Results
+from repro.results.store import Reading, Results, Way
 
 DASH = "–"
 DECIMALS = 2
+PAPER_TASKS = 10_000  # per measured number of the paper
 
 
 @dataclass(frozen=True)
@@ -159,13 +160,17 @@ def view_table(
 
 
 def _task_notes(table: Table, estimates: Mapping[tuple[str, str], Mean | None]) -> list[str]:
-    """Say which rows rest on fewer tasks than the column's others."""
+    """Say which columns rest on fewer tasks than the paper's, and which rows on fewer than the column's others."""
     fewer: dict[str, int] = {}
+    reduced: dict[tuple[Way, int], None] = {}
     for column in table.columns:
         tasks = {row.label: one.tasks for row in table.rows if (one := estimates[row.key, column.key])}
         most = max(tasks.values(), default=0)
         fewer |= {label: number for label, number in tasks.items() if number < most}
-    return [
+        if 0 < most < PAPER_TASKS:
+            reduced[column.way, most] = None
+    columns = [f"With {way} unseen classes: {number:,} tasks, not {PAPER_TASKS:,}." for way, number in reduced]
+    return columns + [
         f"{label} was measured on {number:,} tasks, fewer than the rows beside it." for label, number in fewer.items()
     ]
 

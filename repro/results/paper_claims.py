@@ -15,12 +15,13 @@ NEARLY_ZERO = 1.0  # T4 prints at most 0.01
 SMALL_FSL_EFFECT = 5.0  # T7: 2.60
 SMALL_GAIN = 2.0  # T9: at most 0.60
 SAME = 1.0  # T10: at most 0.04
-ABOUT_TWICE = (1.5, 3.0)  # the text: 2.1 times
+ABOUT_TWICE = (1.5, 2.5)  # the text: 2.1 times
 
 VARIANTS = ("castle", "acastle")
+# Every baseline that is measured; IFSL too where the paper, which quotes it, has no number of it.
 BASELINES = {
-    "mini": ("l2ml", "dfsl", "mc_knn", "mc_protonet", "protonet"),
-    "tiered": ("dfsl", "mc_knn", "mc_protonet", "protonet"),
+    "mini": ("ifsl", "l2ml", "dfsl", "mc_knn", "mc_protonet", "protonet"),
+    "tiered": ("ifsl", "dfsl", "mc_knn", "mc_protonet", "protonet"),
 }
 UNBALANCED = ("mc_knn", "mc_protonet")
 WAYS: tuple[Way, ...] = (5, "all")
@@ -67,7 +68,7 @@ def _way_words(way: Way) -> str:
 
 
 def _mean_accuracy() -> list[Claim]:
-    others = ("ifsl", *BASELINES["mini"], "castle")
+    others = (*BASELINES["mini"], "castle")
     return [
         Claim(
             f"acc-{shot}shot",
@@ -80,7 +81,6 @@ def _mean_accuracy() -> list[Claim]:
 
 
 def _delta() -> list[Claim]:
-    others = ("ifsl", *BASELINES["mini"])
     return [
         Claim(
             f"delta-{shot}shot",
@@ -90,7 +90,7 @@ def _delta() -> list[Claim]:
                 tuple(
                     above(gfsl(Cell("mini", other, shot), 5, "delta"), gfsl(Cell("mini", variant, shot), 5, "delta"))
                     for variant in VARIANTS
-                    for other in others
+                    for other in BASELINES["mini"]
                 ),
             ),
         )
@@ -144,12 +144,9 @@ def _calibration() -> list[Claim]:
         for sign, word in ((-1.0, "−"), (1.0, "+"))
     )
     proto, dfsl = cells["protonet"], cells["dfsl"]
-    seen, unseen = gfsl(proto, 5, "conf_seen"), gfsl(proto, 5, "conf_unseen")
     low, high = ABOUT_TWICE
-    twice = (
-        Comparison(f"seen confidence − {low:g} × unseen", (Term(1.0, seen), Term(-low, unseen))),
-        Comparison(f"{high:g} × unseen confidence − seen", (Term(high, unseen), Term(-1.0, seen))),
-    )
+    ratio = gfsl(proto, 5, "conf_ratio")
+    twice = (Comparison(_name(ratio), (Term(1.0, ratio),), low, high),)
     return [
         Claim("calibration-lifts", "Calibration lifts the HM of every baseline (mini, 1-shot, 5 ways)", "F6", (lifts,)),
         Claim(
@@ -232,11 +229,9 @@ def _domains() -> list[Claim]:
 def _ablations() -> list[Claim]:
     main, main5 = Cell("mini", "castle", 1), Cell("mini", "castle", 5)
     scratch, postavg = Cell("mini", "castle", 1, "scratch"), Cell("mini", "castle", 5, "postavg")
-    hm_loss = (Term(1.0, gfsl(main, 5, "hm")), Term(-1.0, gfsl(scratch, 5, "hm")))
-    fsl_loss = (Term(-1.0, fsl(main, 5)), Term(1.0, fsl(scratch, 5)))
     pretraining = (
         above(fsl(main, 5), fsl(scratch, 5), -SMALL_FSL_EFFECT, SMALL_FSL_EFFECT),
-        Comparison("loss of HM − loss of FSL accuracy without pre-training", (*hm_loss, *fsl_loss)),
+        above(gfsl(main, 5, "hm"), gfsl(scratch, 5, "hm"), SMALL_FSL_EFFECT),
     )
     ratio = {ratio: fsl(Cell("mini", "castle", 1, variant), 5) for ratio, variant in RATIOS.items()}
     ratio_best = tuple(
@@ -246,7 +241,7 @@ def _ablations() -> list[Claim]:
     return [
         Claim(
             "pretraining",
-            f"Pre-training matters little for FSL (within {SMALL_FSL_EFFECT:g} points) and more for HM",
+            f"Pre-training matters little for FSL (within {SMALL_FSL_EFFECT:g} points) and more than that for HM",
             "T7",
             (pretraining,),
         ),

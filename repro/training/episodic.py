@@ -87,7 +87,7 @@ def meta_train(
     acceleration.place(method, world.device)
     world.align(method)
     if batch_norm == "train":
-        world.share_batch_norm(method)
+        world.share_batch_norm(method.backbone)  # a head sees the whole batch on every process
     store = ImageStore(dataset.images_NHWC, world.device)
     embedder: Embedder
     if any(parameter.requires_grad for parameter in method.backbone.parameters()):

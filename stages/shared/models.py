@@ -39,6 +39,7 @@ class Card:
     classifier_options: dict[str, Any] = field(default_factory=dict)
     method: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    left_out: dict[str, Any] = field(default_factory=dict)  # of random weights: steps and optimiser of pre-training
 
 
 def build_pretrained(card: Card, seed: int) -> Pretrained:

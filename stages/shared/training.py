@@ -12,7 +12,7 @@ from repro.training.augment import Augmentation
 from repro.training.loop import Training, run
 from repro.training.optim import Optimisation, schedule_from
 from stages._experiment import Run
-from stages._params import AugmentationParams, OptimisationParams
+from stages._params import AugmentationParams, OptimisationParams, TrainingParams
 from stages._progress import bar
 
 
@@ -20,6 +20,22 @@ def optimisation_from(params: OptimisationParams) -> Optimisation:
     """Build the optimiser's settings with their schedule."""
     schedule = schedule_from(params.schedule.name, **params.schedule.options)
     return Optimisation(**params.model_dump(exclude={"schedule"}), schedule=schedule)
+
+
+def without_pretraining(params: TrainingParams, left_out: dict[str, Any]) -> TrainingParams:
+    """The same training from random weights: pre-training's steps and optimiser join in, batch norm learns too.
+
+    Validation comes as often in all. Meta-training's own few steps and small rate would leave random weights random.
+    """
+    steps = params.steps + left_out["steps"]
+    return params.model_copy(
+        update={
+            "steps": steps,
+            "validate_every": math.ceil(steps * params.validate_every / params.steps),
+            "batch_norm": "train",
+            "optimisation": OptimisationParams(**left_out["optimisation"]),
+        }
+    )
 
 
 def augmentation_from(params: AugmentationParams) -> Augmentation:

@@ -16,9 +16,11 @@ from repro.evaluation.bound import BoundTasks, TaskPool
 from repro.evaluation.calibration import best_bias
 from repro.evaluation.cell import Evaluation, evaluate_cell, mean_hm
 from repro.evaluation.embed import Embedded, rows_needed
+from repro.evaluation.metrics import harmonic, joint_accuracies
 from repro.evaluation.protocol import few_shot, generalised, outcomes
 from repro.methods.base import FixedSeen, GatheredScorer, Method, Pool
 from repro.methods.castle import Castle
+from repro.methods.mc_protonet import MulticlassProtoNet
 from tests.conftest import write_tiny_dataset
 from tests.evaluation import brute_force
 
@@ -260,6 +262,16 @@ def test_model_selection_reads_the_mean_of_hm(tiny: Dataset, embedded: Embedded)
     tasks = draw_tasks(tiny, replace(SPEC, split="val"), 0)
     expected = by_loop(Nearest(8), tiny, embedded, tasks, 0.0)["hm"]
     assert mean_hm(Nearest(8), embedded, tiny, tasks) == pytest.approx(100 * np.mean(expected))
+
+
+def test_model_selection_of_scores_that_never_meet_is_calibrated(tiny: Dataset, embedded: Embedded) -> None:
+    tasks = draw_tasks(tiny, replace(SPEC, split="val"), 0)
+    method = MulticlassProtoNet(nn.Identity(), DIM, 8)
+    result = outcomes(method.scorer(TaskPool("val", embedded, tiny, CPU).pool), bind(tiny, embedded, tasks))
+    calibrated = 100 * float(harmonic(*joint_accuracies(result, best_bias(result))).mean())
+    assert harmonic(*joint_accuracies(result)).max() == 0.0
+    assert calibrated > 1.0
+    assert mean_hm(method, embedded, tiny, tasks) == pytest.approx(calibrated)
 
 
 def test_domains_work_end_to_end(tiny_domains: Dataset) -> None:

@@ -11,8 +11,8 @@ CLASSES = {"mini": 10, "tiered": 24, "heterogeneous": 30, "office": 10}  # per s
 IMAGES = {"train": 24, "val": 24, "test": 24, "seen_val": 12, "seen_test": 12}
 DOMAINS = {"mini": 1, "tiered": 1, "heterogeneous": 1, "office": 3}
 LINES = {
-    "pretrained": ("mini-linear", "mini-cosine", "heterogeneous-linear"),
-    "cells": ("mini-castle-1shot", "mini-protonet-1shot", "heterogeneous-acastle-1shot"),
+    "pretrained": ("mini-linear", "mini-cosine", "mini-random", "heterogeneous-linear"),
+    "cells": ("mini-castle-1shot", "mini-castle-1shot-scratch", "mini-protonet-1shot", "heterogeneous-acastle-1shot"),
     "untrained": ("mini-mc_knn-1shot",),
     "adapted": ("mini-castle_adapted-1shot",),
 }

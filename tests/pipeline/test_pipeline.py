@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -14,13 +15,27 @@ pytestmark = pytest.mark.timeout(1200)
 
 def test_everything_runs_once_and_leaves_what_it_promises(workspace: tuple[Path, list[str]]) -> None:
     folder, ran = workspace
-    assert len(ran) == len(set(ran)) == 4 + 4 + 2 + 3 + 3 + 3 + 1 + 1 + 2 + 1
+    assert len(ran) == len(set(ran)) == 4 + 4 + 2 + 4 + 4 + 4 + 1 + 1 + 2 + 1
     for dataset in ("mini", "tiered", "heterogeneous", "office"):
         assert (folder / "data" / dataset / "contact_sheet.png").is_file()
     for name in ("tables.tex", "figures.tex", "claims.json", "report.html", "provenance.json"):
         assert (folder / "paper" / name).stat().st_size > 500, name
     runs = [run for run in (folder / "runs").iterdir() if not run.name.startswith("_")]
     assert len(runs) == len(ran)
+
+
+def test_a_method_from_random_weights_gets_the_steps_and_the_rate_of_both_trainings(
+    workspace: tuple[Path, list[str]],
+) -> None:
+    models = workspace[0] / "models"
+    assert not (models / "pretrained" / "mini-random" / "curve.csv").exists()
+    pretrained = pd.read_csv(models / "pretrained" / "mini-linear" / "curve.csv")
+    tuned, scratch = (
+        pd.read_csv(models / "cells" / f"mini-castle-1shot{variant}" / "curve.csv") for variant in ("", "-scratch")
+    )
+    assert len(scratch) == len(pretrained) + len(tuned)
+    assert scratch["lr"].max() > 10 * tuned["lr"].max()
+    assert scratch["val_hm"].count() == tuned["val_hm"].count()
 
 
 def test_a_second_repro_runs_nothing(workspace: tuple[Path, list[str]]) -> None:

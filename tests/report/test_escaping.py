@@ -12,6 +12,7 @@ import pytest
 from repro.report.diagrams import as_svg, as_tikz, read_scene
 from repro.report.facts import Benchmark
 from repro.report.html import CellView, render_report
+from repro.report.measures import MeasuresRow
 from repro.report.tables import DASH, RowView, TableView
 from repro.report.templates import Markup, markdown, markdown_environment, tex, tex_environment
 from repro.results.provenance import Origin
@@ -105,6 +106,7 @@ def test_the_report_shows_hostile_text_as_text() -> None:
         figures=[],
         claims=[],
         cells=[cell],
+        measures=[MeasuresRow(HOSTILE, 5, 1, (HOSTILE, None))],
     )
     elements = Elements()
     elements.feed(page)

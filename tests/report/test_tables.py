@@ -173,4 +173,8 @@ def test_fewer_tasks_than_beside_are_noted(tmp_path: Path) -> None:
         DATASETS,
         BENCHMARK,
     )
-    assert view.notes == ("LwF was measured on 8 tasks, fewer than the rows beside it.",)
+    assert view.notes == (
+        *table.notes,
+        "With 5 unseen classes: 32 tasks, not 10,000.",
+        "LwF was measured on 8 tasks, fewer than the rows beside it.",
+    )

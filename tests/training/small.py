@@ -44,6 +44,7 @@ class Swap(FixedSeen):
         super().__init__()
         self.backbone, self.seen_classes, self.classes = backbone, seen_classes, classes
         self.seen_weight_SD = nn.Parameter(torch.randn(seen_classes, DIM))
+        self.norm = nn.BatchNorm1d(DIM, affine=False)  # in the head, as in L2ML
         self.dropout = nn.Dropout(dropout)
 
     def fixed_seen_logits(self, queries_ND: Tensor) -> Tensor:
@@ -58,7 +59,7 @@ class Swap(FixedSeen):
     def loss(self, batch: EmbeddedBatch, generator: torch.Generator) -> Tensor:
         support_CKD, labels_C = batch.support_TCKD[0], batch.labels_TC[0]
         some = torch.randperm(len(labels_C), generator=generator)[: len(labels_C) // 2]
-        prototypes_WD = self.dropout(F.normalize(support_CKD[some].mean(dim=1), dim=-1))
+        prototypes_WD = self.dropout(F.normalize(self.norm(support_CKD[some].mean(dim=1)), dim=-1))
         rows_SD = F.normalize(self.seen_weight_SD, dim=-1).index_copy(0, labels_C[some], prototypes_WD)
         queries_BD = torch.cat([batch.free_BD, batch.query_TCQD[0, :, 0]])
         return F.cross_entropy(queries_BD @ rows_SD.T, torch.cat([batch.free_labels_B, labels_C]))

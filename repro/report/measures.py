@@ -1,0 +1,52 @@
+"""Every measure of every joint evaluation, also those that the paper's tables leave out: a row per cell and ways."""
+
+from dataclasses import dataclass
+
+from repro.report.needs import required_cells
+from repro.report.tables import DECIMALS
+from repro.results.intervals import Mean
+from repro.results.store import Cell, Reading, Results
+
+# Measure → how the report heads its column.
+MEASURES = {
+    "hm": "HM",
+    "cal_hm": "HM calibrated",
+    "map_hm": "HM of MAP",
+    "acc": "Acc",
+    "delta": "Δ",
+    "ausuc": "AUSUC",
+    "s_s": "S→S",
+    "u_u": "U→U",
+    "s_su": "S→S∪U",
+    "u_su": "U→S∪U",
+}
+
+
+@dataclass(frozen=True)
+class MeasuresRow:
+    """One cell with so many unseen classes; a measure that was not taken is None."""
+
+    cell: str
+    way: int
+    tasks: int
+    values: tuple[str | None, ...]
+
+
+def view_measures(results: Results) -> list[MeasuresRow]:
+    """A row for every joint evaluation that has records."""
+    return [
+        _row(results, need.cell, way)
+        for need in required_cells()
+        if (records := results.cell(need.cell))
+        for way in records.ways("gfsl")
+    ]
+
+
+def _row(results: Results, cell: Cell, way: int) -> MeasuresRow:
+    found = [results.estimate(Reading(cell, "gfsl", way, measure)) for measure in MEASURES]
+    tasks = max((one.tasks for one in found if one), default=0)
+    return MeasuresRow(cell.name, way, tasks, tuple(map(_shown, found)))
+
+
+def _shown(estimate: Mean | None) -> str | None:
+    return None if estimate is None else f"{estimate.mean:.{DECIMALS}f}"
