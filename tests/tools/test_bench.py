@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROMISED = {
     *("eval_castle_5way", "eval_acastle_5way", "eval_castle_20way", "eval_acastle_20way", "eval_castle_5way_map"),
     *("head_castle_64", "head_castle_256", "head_acastle_64", "head_acastle_256"),
-    *("sampling_20way", "decode", "peak_fraction", "eval_castle_5way_encoder", "step_castle_64", "step_acastle_64"),
+    *("sampling_20way", "decode", "peak_fraction", "step_castle_64", "step_acastle_64"),
+    *("eval_castle_5way_encoder", "eval_castle_20way_encoder"),
     *("growth_1k_tasks", "growth_10k_tasks", "growth_100k_tasks"),
     *("growth_64_seen", "growth_351_seen", "growth_1000_seen"),
 }

@@ -16,7 +16,8 @@ from tools.benchmarks.heads import bench_heads
 
 BENCHMARKS: dict[str, Callable[[int], dict[str, float]]] = {
     **{name: partial(bench_evaluation, name) for name in (*EVALUATION_CASES, "sampling_20way", "peak_fraction")},
-    "eval_castle_5way_encoder": bench_encoder,
+    "eval_castle_5way_encoder": partial(bench_encoder, 5),
+    "eval_castle_20way_encoder": partial(bench_encoder, 20),
     **{name: partial(bench_heads, name) for name in HEAD_CASES},
     **{name: partial(steps.bench_steps, name) for name in steps.CASES},
     "decode": partial(bench_decoding, decode),
