@@ -106,7 +106,7 @@ def claimed(folder: Path) -> Iterator[None]:
             free = _locked(lock)
         except OSError:  # a file system that cannot lock folders, as NFS: no protection there
             free = True
-        if not (free and folder.exists()):  # gone: its holder has ended just now
+        if not (free and _is_open_as(lock, folder)):  # gone: its holder has ended just now, maybe there is another
             raise BadInput(f"{folder} is in use by another process of this stage; wait for it or stop it")
         try:
             yield
@@ -192,6 +192,14 @@ def _locked(handle: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _is_open_as(handle: int, path: Path) -> bool:
+    """Tell whether the path still leads to what was opened: another of its name may have come."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _remove(path: Path) -> None:
