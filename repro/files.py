@@ -245,9 +245,13 @@ def sealed(folder: Path, *names: str, remedy: str) -> dict[str, str]:
         expected = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     except (OSError, ValueError) as error:
         raise BadInput(f"{folder}: no readable {SEAL} beside its files ({error}); {remedy}") from error
+    if not expected:
+        raise BadInput(f"{folder / SEAL}: names no file, expected a content hash of each file beside it; {remedy}")
     for name in names or expected:
         file = folder / name
+        if name not in expected:
+            raise BadInput(f"{file}: {SEAL} beside it does not name it, expected its content hash there; {remedy}")
         found = sha256(file) if file.is_file() else "no file"
-        if found != expected.get(name):
-            raise BadInput(f"{file}: content is {found}, expected {expected.get(name, 'no such file')}; {remedy}")
+        if found != expected[name]:
+            raise BadInput(f"{file}: content is {found}, expected {expected[name]}; {remedy}")
     return {name: expected[name] for name in names or expected}

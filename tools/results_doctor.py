@@ -18,6 +18,8 @@ from repro.results.records import RECORDS, TASKS, Records, read_records
 from stages._grid import EVALUATIONS, read_grid
 from stages._tracking import recorded
 
+SEALED = (RECORDS, "metrics.json", "curve.json")  # what an evaluation seals
+
 
 def check_results(folder: Path) -> int:
     """Print a line per problem of a workspace, each with the next step, or one line; the exit code is 1 or 0."""
@@ -97,7 +99,7 @@ def cell_problems(grid: dict[str, dict[str, Any]], named: set[str]) -> Iterator[
                 yield f"{folder}: no records of this cell; {again}"
                 continue
             try:
-                sealed(folder, remedy=again)
+                sealed(folder, *SEALED, remedy=again)
                 yield from record_problems(read_records(folder / RECORDS), line, cell, again)
             except BadInput as error:
                 yield str(error)

@@ -50,6 +50,12 @@ def examined(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, lis
     return code, capsys.readouterr().out.splitlines()
 
 
+def empty(file: Path) -> None:
+    """Leave nothing in a file; as a new file, so that a cache that shares it keeps its own."""
+    file.unlink()
+    file.touch()
+
+
 def test_a_whole_workspace_is_one_line(copied: Path, capsys) -> None:
     code, lines = examined(copied, capsys)
     assert (code, len(lines)) == (0, 1), lines
@@ -66,6 +72,7 @@ def test_a_whole_workspace_is_one_line(copied: Path, capsys) -> None:
             f"`dvc repro evaluate@{CELL}`",
         ),
         (f"results/cells/{CELL}", shutil.rmtree, f"deleted since {EVALUATE}", f"`dvc repro {EVALUATE}`"),
+        (f"results/cells/{CELL}/SHA256SUMS", empty, f"modified since {EVALUATE}", f"`dvc repro {EVALUATE}`"),
         ("data/mini/images.npy", flip, "modified since splits@mini wrote it", "`dvc repro splits@mini`"),
         (
             f"models/cells/{CELL}/model.safetensors",
@@ -76,7 +83,7 @@ def test_a_whole_workspace_is_one_line(copied: Path, capsys) -> None:
         ("paper/tables.tex", flip, "modified since paper wrote it", "`dvc repro paper`"),
         ("params.yaml", lambda path: path.write_text(path.read_text() + "\n"), "", ""),
     ],
-    ids=["record", "cell", "array", "model", "table", "nothing"],
+    ids=["record", "cell", "seal", "array", "model", "table", "nothing"],
 )
 def test_damage_is_named_with_the_next_step(place, what, said, step, copied: Path, damage, capsys) -> None:
     damage(place, what)
