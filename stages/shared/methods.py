@@ -50,6 +50,10 @@ def load_method(folder: Path, name: str, options: dict[str, Any], seed: int) -> 
     """
     card = read_card(folder)
     if card.method is None:
+        if base := method_class(name).base_method:
+            raise BadInput(
+                f"{folder} holds a pre-trained backbone, {name} needs a trained {base}; give the folder of one"
+            )
         return start_method(folder, name, options, seed)[1]
     method = build_method(card, name, {**card.options, **options}, seed)
     if name == card.method:
