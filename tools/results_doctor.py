@@ -22,10 +22,13 @@ SEALED = (RECORDS, "metrics.json", "curve.json")  # what an evaluation seals
 
 
 def check_results(folder: Path) -> int:
-    """Print a line per problem of a workspace, each with the next step, or one line; the exit code is 1 or 0."""
+    """Print a line per problem of a workspace, each with the next step, or one line; the exit code is 1 or 0.
+
+    Raises BadInput where paper/grid.yaml cannot be read.
+    """
     with chdir(folder):
-        problems = list(dvc_problems(changed := set()))
         grid = read_grid()
+        problems = list(dvc_problems(changed := set()))
         problems += cell_problems(grid, changed)
         cells = sum(len(grid[group]) for group in EVALUATIONS)
     for problem in problems:
@@ -46,7 +49,8 @@ def dvc_problems(changed: set[str]) -> Iterator[str]:
         [sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True, check=False
     )
     if asked.returncode:
-        yield f"`dvc status` fails ({asked.stderr.strip().splitlines()[-1:]}); repair dvc.yaml or dvc.lock"
+        reason = (asked.stderr.strip().splitlines() or ["it gives no reason"])[-1]
+        yield f"`dvc status` fails ({reason}); repair dvc.yaml or dvc.lock"
         return
     outs: dict[str, tuple[str, str]] = {}
     others: dict[str, list[tuple[str, Any]]] = {}

@@ -11,7 +11,7 @@ import torch
 
 from stages._tracking import bad_input_exits
 from stages._tracking_mongo import copy_run
-from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, nothing, removed, written
+from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, nothing, params, removed, written
 
 WEIGHTS = "tools/import_weights {here}/in.pth {here}/out --backbone castle_convnet4_small --data {here}/data/mini"
 FOLDER = "tools/doctor image_folder root={here}/raw"
@@ -30,6 +30,15 @@ def released(content: object) -> Damage:
 
 
 TABLE: dict[str, Row] = {
+    "repro: a wrong parameter": (params(seed="x"), "tools/repro", "seed is 'x', expected"),
+    "repro: no grid": (removed("paper/grid.yaml"), "tools/repro", "paper/grid.yaml: cannot be read"),
+    "repro: a grid of something else": (
+        written("paper/grid.yaml", "a: 1\n"),
+        "tools/repro",
+        "paper/grid.yaml: cells is None, expected the lines of that group by name",
+    ),
+    "doctor: no grid": (removed("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: cannot be read"),
+    "doctor: a grid that is no YAML": (cut("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: "),
     "doctor: a source there is not": (nothing, "tools/doctor imagenet", "invalid choice: 'imagenet'"),
     "doctor: no source": (nothing, "tools/doctor", "the following arguments are required: source"),
     "doctor: an option there is not": (nothing, f"{FOLDER} depth=3", "'depth=3' is no option of this source"),

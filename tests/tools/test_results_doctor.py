@@ -12,7 +12,7 @@ from tests.faults.scene import flip
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from results_doctor import check_results, stored_tasks  # noqa: E402
+from results_doctor import check_results, dvc_problems, stored_tasks  # noqa: E402
 
 pytestmark = pytest.mark.timeout(1200)
 CELL = "mini-castle-1shot"
@@ -91,6 +91,13 @@ def test_damage_is_named_with_the_next_step(place, what, said, step, copied: Pat
     assert code == int(bool(said)), lines
     if said:
         assert len(lines) == 2 and lines[0].startswith(place) and said in lines[0] and step in lines[0], lines
+
+
+def test_what_dvc_says_of_a_folder_that_is_none_of_its_own_is_one_sentence(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (problem,) = dvc_problems(set())
+    assert problem.startswith("`dvc status` fails (ERROR: you are not inside of a DVC repository"), problem
+    assert "[" not in problem
 
 
 def test_a_deleted_run_is_named(copied: Path, damage, capsys) -> None:
