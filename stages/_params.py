@@ -255,12 +255,18 @@ def unstored(episodes: EpisodeParams, dataset: str, shot: int) -> list[str]:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Plain YAML only: an alias could make a small file huge, and a key given twice would hide its first value."""
+    """Plain YAML only: an alias could make a small file huge, and a key given twice would hide its first value.
+
+    A tag (!!set, !!binary) could make a value of a type that plain YAML does not have.
+    """
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):
-            line = self.peek_event().start_mark.line + 1
+        event = self.peek_event()
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.events.AliasEvent):
             raise yaml.YAMLError(f"line {line} has an alias (*name); write the value out")
+        if getattr(event, "tag", None) is not None:
+            raise yaml.YAMLError(f"line {line} has a tag ({event.tag}); write the value without it")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
