@@ -106,7 +106,7 @@ def claimed(folder: Path) -> Iterator[None]:
             free = _locked(lock)
         except OSError:  # a file system that cannot lock folders, as NFS: no protection there
             free = True
-        if not (free and folder.exists()):  # gone: its holder has ended just now
+        if not (free and _is_open_as(lock, folder)):  # gone: its holder has ended just now, maybe there is another
             raise BadInput(f"{folder} is in use by another process of this stage; wait for it or stop it")
         try:
             yield
@@ -194,6 +194,14 @@ def _locked(handle: int) -> bool:
     return True
 
 
+def _is_open_as(handle: int, path: Path) -> bool:
+    """Tell whether the path still leads to what was opened: another of its name may have come."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
@@ -237,9 +245,13 @@ def sealed(folder: Path, *names: str, remedy: str) -> dict[str, str]:
         expected = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     except (OSError, ValueError) as error:
         raise BadInput(f"{folder}: no readable {SEAL} beside its files ({error}); {remedy}") from error
+    if not expected:
+        raise BadInput(f"{folder / SEAL}: names no file, expected a content hash of each file beside it; {remedy}")
     for name in names or expected:
         file = folder / name
+        if name not in expected:
+            raise BadInput(f"{file}: {SEAL} beside it does not name it, expected its content hash there; {remedy}")
         found = sha256(file) if file.is_file() else "no file"
-        if found != expected.get(name):
-            raise BadInput(f"{file}: content is {found}, expected {expected.get(name, 'no such file')}; {remedy}")
+        if found != expected[name]:
+            raise BadInput(f"{file}: content is {found}, expected {expected[name]}; {remedy}")
     return {name: expected[name] for name in names or expected}

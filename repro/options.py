@@ -35,15 +35,20 @@ def check_options(
             json.dumps(options, default=str), strict=True
         )
     except ValidationError as error:
-        problems = {str(each["loc"][0]): _sentence(each) for each in reversed(error.errors())}
+        problems = {str(each["loc"][0]): sentence(each, "option") for each in reversed(error.errors())}
         message = f"{place}: {'; '.join(reversed(problems.values()))}"
-        raise BadInput(f"{message}, expected {', '.join(allowed) or 'no options'}") from error
+        raise BadInput(f"{message}; it takes {', '.join(allowed) or 'no options'}") from error
 
 
-def _sentence(problem: Any) -> str:
+def sentence(problem: Any, kind: str = "key") -> str:
+    """One of pydantic's findings in words: where, what was seen, what was expected; `kind` is what a name names."""
     place = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "value_error":
+        return f"{place}: {problem['ctx']['error']}" if place else str(problem["ctx"]["error"])
     if problem["type"] == "extra_forbidden":
-        return f"unknown option {place}"
+        return f"unknown {kind} {place}; remove it or correct its spelling"
     if problem["type"] == "missing":
-        return f"no option {place}"
-    return f"option {place} is {problem['input']!r:.60} ({problem['msg'][0].lower()}{problem['msg'][1:]})"
+        return f"{place} is missing"
+    seen, message = repr(problem["input"]), str(problem["msg"])
+    seen = seen if len(seen) < 60 else f"{seen[:57]}..."
+    return f"{place} is {seen}, expected: {message[0].lower()}{message[1:]}"

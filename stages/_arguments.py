@@ -11,7 +11,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, ValidationError
 
 from repro.errors import BadInput
-from stages._params import Name, Options, Params, Strict, Way, plain_yaml, sentence, unknown, unstored
+from repro.options import sentence
+from stages._params import Name, Options, Params, Strict, Way, plain_yaml, unknown, unstored
 
 Line = TypeVar("Line", bound=Strict)
 EXPECTED = "a name, then --key value … as dvc.yaml writes them"

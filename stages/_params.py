@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
+from repro.options import sentence
 
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Number = Annotated[int, Field(ge=0, le=10**9)]
@@ -255,12 +256,18 @@ def unstored(episodes: EpisodeParams, dataset: str, shot: int) -> list[str]:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Plain YAML only: an alias could make a small file huge, and a key given twice would hide its first value."""
+    """Plain YAML only: an alias could make a small file huge, and a key given twice would hide its first value.
+
+    A tag (!!set, !!binary) could make a value of a type that plain YAML does not have.
+    """
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):
-            line = self.peek_event().start_mark.line + 1
+        event = self.peek_event()
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.events.AliasEvent):
             raise yaml.YAMLError(f"line {line} has an alias (*name); write the value out")
+        if getattr(event, "tag", None) is not None:
+            raise yaml.YAMLError(f"line {line} has a tag ({event.tag}); write the value without it")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
@@ -276,7 +283,7 @@ def plain_yaml(text: str, place: str) -> Any:
     try:
         return yaml.load(text, _PlainLoader)
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
-        raise BadInput(f"{place}: not plain YAML ({' '.join(str(error).split())}); correct that line") from error
+        raise BadInput(f"{place}: not plain YAML ({one_line(error)}); correct that line") from error
 
 
 def read_mapping(file: Path, expected: str) -> dict[Any, Any]:
@@ -302,17 +309,3 @@ def read_params(file: Path) -> Params:
         return Params.model_validate(content)
     except ValidationError as error:
         raise BadInput(f"{file}: {'; '.join(map(sentence, error.errors()))}") from error
-
-
-def sentence(problem: Any) -> str:
-    """One of pydantic's findings in words: where, what was seen, what was expected."""
-    place = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "value_error":
-        return f"{place}: {problem['ctx']['error']}" if place else str(problem["ctx"]["error"])
-    if problem["type"] == "extra_forbidden":
-        return f"unknown key {place}; remove it or correct its spelling"
-    if problem["type"] == "missing":
-        return f"{place} is missing"
-    seen, message = repr(problem["input"]), str(problem["msg"])
-    seen = seen if len(seen) < 60 else f"{seen[:57]}..."
-    return f"{place} is {seen}, expected: {message[0].lower()}{message[1:]}"

@@ -232,8 +232,12 @@ def _append(path: Path, text: str) -> None:
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Wait for and hold a lock file while the block runs."""
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def exclusive(folder: Path) -> Iterator[None]:
+    """Wait for and hold a folder while the block runs; nothing is written there."""
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system that cannot lock folders, as NFS: no protection there
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)

@@ -82,7 +82,7 @@ def copied_states(database: Database[dict[str, Any]]) -> dict[str, str]:
 
 def copy_run(folder: Path, database: Database[dict[str, Any]]) -> None:
     """Bring the server's copy of one run up to date; raises BadInput for a folder that is no run, PyMongoError."""
-    with _damage_named(folder), exclusive(folder / ".copying"):  # a stage and a tool may both be at it
+    with _damage_named(folder), exclusive(folder):  # a stage and a tool may both be at it
         now = state(folder)  # before reading: what is written meanwhile is copied the next time
         document = _read_document(folder)
         number = _number(folder.name, document, database)

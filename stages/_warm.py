@@ -168,9 +168,13 @@ def _serve_until_idle(door: socket.socket, waker: socket.socket) -> None:
         if door in readable:
             connection, _ = door.accept()
             try:
-                children[_fork(connection, [door, waker, *children.values()])] = connection
+                pid = _fork(connection, [door, waker, *children.values()])
             except (OSError, ValueError):  # the launcher died while handing over
                 connection.close()
+                continue
+            children[pid] = connection
+            with contextlib.suppress(OSError):  # the launcher died just now: the next turn sees it and ends the child
+                connection.sendall(pid.to_bytes(8, "big"))
 
 
 def _collect(children: dict[int, socket.socket]) -> None:
@@ -184,22 +188,43 @@ def _collect(children: dict[int, socket.socket]) -> None:
 
 
 def _fork(connection: socket.socket, others: list[socket.socket]) -> int:
+    """Read a request and fork the stage that it asks for; the streams that come with it are the child's alone."""
     head, streams, _, _ = socket.recv_fds(connection, 8, len(STREAMS))
-    request = json.loads(_read(connection, int.from_bytes(head, "big")))
-    pid = os.fork()
-    if pid == 0:
-        os.setpgid(0, 0)
-        for other in [connection, *others]:
-            other.close()
-        _become(request, streams)
-    for stream in streams:
-        os.close(stream)
-    connection.sendall(pid.to_bytes(8, "big"))
+    try:
+        request = json.loads(_read(connection, int.from_bytes(head, "big")))
+        pid = os.fork()
+        if pid == 0:
+            _become(request, streams, [connection, *others])
+    finally:
+        for stream in streams:
+            os.close(stream)
     return pid
 
 
-def _become(request: dict[str, Any], streams: list[int]) -> None:
+def _become(request: dict[str, Any], streams: list[int], inherited: list[socket.socket]) -> None:
     """Turn this child into the stage: its streams, folder, environment and arguments. Never returns."""
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        for other in inherited:
+            other.close()
+        _take_over(request, streams)
+        runpy.run_module(f"stages.{sys.argv[0]}", run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as exit_:
+        if isinstance(exit_.code, str):
+            print(exit_.code, file=sys.stderr)
+        code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        for written in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                written.flush()
+        os._exit(code)
+
+
+def _take_over(request: dict[str, Any], streams: list[int]) -> None:
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -214,21 +239,6 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] in ("stages", "repro")]:
         del sys.modules[name]
     sys.argv = request["arguments"]
-    code = 1
-    try:
-        runpy.run_module(f"stages.{sys.argv[0]}", run_name="__main__", alter_sys=True)
-        code = 0
-    except SystemExit as exit_:
-        if isinstance(exit_.code, str):
-            print(exit_.code, file=sys.stderr)
-        code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        for written in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):
-                written.flush()
-        os._exit(code)
 
 
 if __name__ == "__main__":

@@ -18,12 +18,17 @@ from repro.results.records import RECORDS, TASKS, Records, read_records
 from stages._grid import EVALUATIONS, read_grid
 from stages._tracking import recorded
 
+SEALED = (RECORDS, "metrics.json", "curve.json")  # what an evaluation seals
+
 
 def check_results(folder: Path) -> int:
-    """Print a line per problem of a workspace, each with the next step, or one line; the exit code is 1 or 0."""
+    """Print a line per problem of a workspace, each with the next step, or one line; the exit code is 1 or 0.
+
+    Raises BadInput where paper/grid.yaml cannot be read.
+    """
     with chdir(folder):
-        problems = list(dvc_problems(changed := set()))
         grid = read_grid()
+        problems = list(dvc_problems(changed := set()))
         problems += cell_problems(grid, changed)
         cells = sum(len(grid[group]) for group in EVALUATIONS)
     for problem in problems:
@@ -44,7 +49,8 @@ def dvc_problems(changed: set[str]) -> Iterator[str]:
         [sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True, check=False
     )
     if asked.returncode:
-        yield f"`dvc status` fails ({asked.stderr.strip().splitlines()[-1:]}); repair dvc.yaml or dvc.lock"
+        reason = (asked.stderr.strip().splitlines() or ["it gives no reason"])[-1]
+        yield f"`dvc status` fails ({reason}); repair dvc.yaml or dvc.lock"
         return
     outs: dict[str, tuple[str, str]] = {}
     others: dict[str, list[tuple[str, Any]]] = {}
@@ -97,7 +103,7 @@ def cell_problems(grid: dict[str, dict[str, Any]], named: set[str]) -> Iterator[
                 yield f"{folder}: no records of this cell; {again}"
                 continue
             try:
-                sealed(folder, remedy=again)
+                sealed(folder, *SEALED, remedy=again)
                 yield from record_problems(read_records(folder / RECORDS), line, cell, again)
             except BadInput as error:
                 yield str(error)

@@ -117,6 +117,12 @@ class EpisodeBatches:
                 f"class {dataset.header.classes[int(label)].name} has {int(most)} training images (in one domain), "
                 f"a step needs {need} ({self.shot} shots + {self.queries} queries); ask for fewer"
             )
+        most, domain = self._count_SG.max(dim=0).values.min(dim=0)
+        if most < need:
+            raise BadInput(
+                f"domain {dataset.header.domains[int(domain)]} has at most {int(most)} training images of a class, "
+                f"a step needs {need} ({self.shot} shots + {self.queries} queries); ask for fewer"
+            )
 
     def draw(self, step: int) -> EpisodeRows:
         """The batch of this step (from 1)."""

@@ -6,7 +6,6 @@ the same size verifies the blocks that the journal names and decodes the rest; a
 folder becomes the dataset folder by one rename after manifest and description are written.
 """
 
-import errno
 import hashlib
 import json
 import logging
@@ -14,7 +13,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -23,7 +21,7 @@ import numpy as np
 
 from repro.data.dataset import IMAGES, describe_images
 from repro.errors import BadInput
-from repro.files import put_in_place
+from repro.files import disk_named, put_in_place
 from repro.preparation.collection import Collection, Picture
 from repro.preparation.images import available_cores, read_content, state_of, to_pixels
 
@@ -55,13 +53,15 @@ def pack(
     """Decode all pictures to size×size RGB and write the whole dataset folder or none.
 
     `progress` hears (images done, images in all), from this thread. Raises BadInput for an image that cannot be
-    decoded and for a full disk; finished work stays in the work folder for the next run.
+    decoded and for a disk that is full or refuses; finished work stays in the work folder for the next run.
     """
     work = work_folder(folder)
     total = len(collection.pictures)
     shape = (size, size, CHANNELS)
-    with _enough_space(work, total * (int(np.prod(shape)) + ROW_ALLOWANCE)):
-        finished = _open_work(work, _key(collection, size), (total, *shape))
+    key = _key(collection, size)
+    with disk_named(folder):
+        _require_space(work, total * (int(np.prod(shape)) + ROW_ALLOWANCE))
+        finished = _open_work(work, key, (total, *shape))
         done = sum(len(block.contents) for block in finished.values())
         progress(done, total)
         for block in _decode_rest(collection, work, size, finished, workers or available_cores()):
@@ -71,8 +71,8 @@ def pack(
         manifest = collection.manifest()
         manifest["sha256"] = [digest for number in sorted(finished) for digest in finished[number].contents]
         describe_images(work, collection.header, manifest, shape)
+        (work / "key").unlink()  # first: a folder without it is never resumed
         (work / "journal").unlink()
-        (work / "key").unlink()
         put_in_place(work, folder)
 
 
@@ -167,24 +167,10 @@ def _key(collection: Collection, size: int) -> str:
     return digest.hexdigest()
 
 
-@contextmanager
-def _enough_space(work: Path, needed: int) -> Iterator[None]:
-    """Raise BadInput where the disk is too full, beforehand or on the way; other errors of the disk alike."""
+def _require_space(work: Path, needed: int) -> None:
+    """Raise BadInput where the disk has less room than `needed` bytes, those that earlier work holds among it."""
     place = next(parent for parent in work.parents if parent.exists())
-    held = sum(file.stat().st_blocks * 512 for file in work.glob("*"))
-
-    def full() -> BadInput:
-        free = shutil.disk_usage(place).free
-        seen = f"{place}: {needed / 1e6:,.2f} MB needed for the packed images and {(free + held) / 1e6:,.2f} MB free"
-        return BadInput(f"{seen}; free some space and run the same command again, finished images are kept")
-
-    if shutil.disk_usage(place).free + held < needed:
-        raise full()
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise full() from error
-        if isinstance(error, PermissionError):
-            raise BadInput(f"{error.filename}: permission denied, expected a folder that you may write to") from error
-        raise
+    room = shutil.disk_usage(place).free + sum(file.stat().st_blocks * 512 for file in work.glob("*"))
+    if room < needed:
+        seen = f"{place}: {needed / 1e6:,.2f} MB needed for the packed images and {room / 1e6:,.2f} MB free"
+        raise BadInput(f"{seen}; free some space and run the same command again, finished images are kept")

@@ -47,6 +47,7 @@ class Snapshot:
 
 STATE = "state.json"
 TENSORS = ("weights", "best_weights", "momentum", "history")
+FILES = (STATE, *(f"{name}.safetensors" for name in TENSORS))
 
 
 def write_checkpoint(folder: Path, snapshot: Snapshot, settings: Mapping[str, Any]) -> None:
@@ -63,7 +64,7 @@ def write_checkpoint(folder: Path, snapshot: Snapshot, settings: Mapping[str, An
             "settings": settings,
         }
         (partial / STATE).write_text(json.dumps(facts, indent=1) + "\n")
-        seal(partial, STATE, *(f"{name}.safetensors" for name in TENSORS))
+        seal(partial, *FILES)
     _remove_others(target)
 
 
@@ -86,7 +87,7 @@ def read_checkpoint(folder: Path, settings: Mapping[str, Any]) -> Snapshot | Non
     if not known:
         raise BadInput(f"{found[-1]}: format {facts['format']}, expected {FORMAT}; delete {folder} to start anew")
     _require_same(written, settings, folder)
-    sealed(found[-1], remedy=f"delete {folder} to start this training anew")
+    sealed(found[-1], *FILES, remedy=f"delete {folder} to start this training anew")
     logger.info("resuming from %s", found[-1])
     tensors = {name: read_tensors(found[-1] / f"{name}.safetensors") for name in TENSORS}
     return Snapshot(step, None if best is None else Best(**best), loss_scale, **tensors)

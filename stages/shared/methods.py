@@ -50,7 +50,12 @@ def load_method(folder: Path, name: str, options: dict[str, Any], seed: int) -> 
     """
     card = read_card(folder)
     if card.method is None:
-        return start_method(folder, name, options, seed)[1]
+        _, method = start_method(folder, name, options, seed)
+        if base := method.base_method:
+            raise BadInput(
+                f"{folder} holds a pre-trained backbone, {name} needs a trained {base}; give the folder of one"
+            )
+        return method
     method = build_method(card, name, {**card.options, **options}, seed)
     if name == card.method:
         load_strictly(method, folder / "model.safetensors")

@@ -50,6 +50,7 @@ def ask(folder: Path, command: str) -> Answer:
         patch.setattr(sys, "argv", words if is_stage else [program, *words])
         if not is_stage:
             patch.setattr("_bootstrap.ensure_environment", lambda: None)  # this process runs in it
+            patch.setattr("_bootstrap.ROOT", folder)  # as if the tools were the workspace's own
             with signals_kept():
                 return ended(lambda: runpy.run_path(str(ROOT / program), run_name="__main__"))
         patch.delitem(sys.modules, f"stages.{words[0]}", raising=False)

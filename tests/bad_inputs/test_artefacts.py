@@ -12,7 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tests.bad_inputs.asking import Damage, Row, cut, removed, several, written
+from repro.files import seal
+from tests.bad_inputs.asking import Damage, Row, cut, nothing, removed, several, written
 
 TASKS = "stages episodes mini"
 MODEL = "models/pretrained/mini-linear"
@@ -107,6 +108,17 @@ TABLE: dict[str, Row] = {
     "a card of something else": (written(f"{MODEL}/model.json", "{}"), MEASURE, "no readable model.json"),
     "a card with a word for a number": (facts(f"{MODEL}/model.json", seen_classes="many"), TRAIN, "model.json"),
     "a card of another backbone": (facts(f"{MODEL}/model.json", backbone="castle_resnet12"), TRAIN, "mini-linear"),
+    "a pre-trained backbone for a trained method": (
+        nothing,
+        MEASURE.replace("mc_knn", "castle_adapted"),
+        f"{MODEL} holds a pre-trained backbone, castle_adapted needs a trained castle; give the folder of one",
+    ),
+    "a seal that names nothing": (written(f"{MODEL}/SHA256SUMS", ""), MEASURE, "SHA256SUMS: names no file"),
+    "a seal that leaves the weights out": (
+        lambda folder: seal(folder / MODEL, "model.json"),
+        MEASURE,
+        "model.safetensors: SHA256SUMS beside it does not name it",
+    ),
     "truncated embeddings": (cut(f"{MODEL}/embeddings.safetensors"), MEASURE, "embeddings.safetensors: content is"),
     "embeddings of another model": (
         tensors(lambda loaded: loaded["classifier.weight_SD"].add_(1)),

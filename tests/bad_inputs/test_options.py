@@ -23,17 +23,17 @@ TABLE: dict[str, Row] = {
     "an option glyphs do not take": (
         params(datasets__mini__options__colour="red"),
         SPLITS,
-        "source glyphs: unknown option colour, expected analogue,",
+        "source glyphs: unknown option colour; remove it or correct its spelling; it takes analogue,",
     ),
     "glyphs without an option": (
         params(datasets__mini__options={"analogue": "mini"}),
         SPLITS,
-        "source glyphs: no option classes; no option images;",
+        "source glyphs: classes is missing; images is missing;",
     ),
     "a word for a strength": (
         params(datasets__mini__options__noise="much"),
         SPLITS,
-        "source glyphs: option noise is 'much'",
+        "source glyphs: noise is 'much'",
     ),
     "a negative strength": (params(datasets__mini__options__noise=-1.0), SPLITS, "noise is -1.0, expected a strength"),
     "more images than memory": (
@@ -47,7 +47,7 @@ TABLE: dict[str, Row] = {
             datasets__mini__options={"root": "x", "classes": [1, 1, 1], "extra": 1, "depth": 2},
         ),
         SPLITS,
-        "source image_folder: unknown option depth, expected root, classes, extra, per_class",
+        "source image_folder: unknown option depth; remove it or correct its spelling; it takes root, classes, extra,",
     ),
     # Models
     "a backbone there is not": (params(backbones__mini__name="resnet13"), PRETRAIN, "unknown backbone 'resnet13'"),
@@ -64,7 +64,7 @@ TABLE: dict[str, Row] = {
     "an option a classifier does not take": (
         params(pretraining__classifiers__linear={"name": "linear", "options": {"scale": 1.0}}),
         PRETRAIN,
-        "classifier linear: unknown option scale, expected no options",
+        "classifier linear: unknown option scale; remove it or correct its spelling; it takes no options",
     ),
     "a classifier there is not": (
         params(pretraining__classifiers__linear={"name": "square"}),
@@ -77,12 +77,12 @@ TABLE: dict[str, Row] = {
     "an option a method does not take": (
         params(methods__castle__options={"bases": 3}),
         TRAIN,
-        "method castle: unknown option bases, expected dictionary, ratio,",
+        "method castle: unknown option bases; remove it or correct its spelling; it takes dictionary, ratio,",
     ),
     "a word for an option's number": (
         params(methods__castle__options={"temperature": "warm"}),
         TRAIN,
-        "method castle: option temperature is 'warm' (input should be a valid number)",
+        "method castle: temperature is 'warm', expected: input should be a valid number",
     ),
     "a negative option": (params(methods__castle__options={"classes": -3}), TRAIN, "-3 classes"),
     "a dictionary there is not": (
@@ -94,12 +94,12 @@ TABLE: dict[str, Row] = {
     "an option of the base a method adapts": (
         params(methods__upper_bound__options={"bases": 3}),
         f"{MEASURE} upper_bound",
-        "method upper_bound: unknown option bases, expected temperature,",
+        "method upper_bound: unknown option bases; remove it or correct its spelling; it takes temperature,",
     ),
     "an option where none is taken": (
         params(methods__mc_knn__options={"k": 3}),
         f"{MEASURE} mc_knn",
-        "method mc_knn: unknown option k, expected no options",
+        "method mc_knn: unknown option k; remove it or correct its spelling; it takes no options",
     ),
     "a schedule there is not": (
         params(**{f"{CASTLE}optimisation__schedule": {"name": "linear"}}),
@@ -109,7 +109,7 @@ TABLE: dict[str, Row] = {
     "an option a schedule does not take": (
         params(**{f"{CASTLE}optimisation__schedule": {"name": "cosine", "options": {"rise": 1}}}),
         TRAIN,
-        "schedule cosine: unknown option rise, expected no options",
+        "schedule cosine: unknown option rise; remove it or correct its spelling; it takes no options",
     ),
     "a schedule that never steps": (
         params(**{f"{CASTLE}optimisation__schedule": {"name": "decay", "options": {"every": 0}}}),

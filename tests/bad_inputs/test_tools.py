@@ -11,9 +11,9 @@ import torch
 
 from stages._tracking import bad_input_exits
 from stages._tracking_mongo import copy_run
-from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, nothing, removed, written
+from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, nothing, params, removed, written
 
-WEIGHTS = "tools/import_weights {here}/in.pth {here}/out --backbone castle_convnet4_small --channels 1 --seen-classes 4"
+WEIGHTS = "tools/import_weights {here}/in.pth {here}/out --backbone castle_convnet4_small --data {here}/data/mini"
 FOLDER = "tools/doctor image_folder root={here}/raw"
 
 
@@ -30,6 +30,15 @@ def released(content: object) -> Damage:
 
 
 TABLE: dict[str, Row] = {
+    "repro: a wrong parameter": (params(seed="x"), "tools/repro", "seed is 'x', expected"),
+    "repro: no grid": (removed("paper/grid.yaml"), "tools/repro", "paper/grid.yaml: cannot be read"),
+    "repro: a grid of something else": (
+        written("paper/grid.yaml", "a: 1\n"),
+        "tools/repro",
+        "paper/grid.yaml: cells is None, expected the lines of that group by name",
+    ),
+    "doctor: no grid": (removed("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: cannot be read"),
+    "doctor: a grid that is no YAML": (cut("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: "),
     "doctor: a source there is not": (nothing, "tools/doctor imagenet", "invalid choice: 'imagenet'"),
     "doctor: no source": (nothing, "tools/doctor", "the following arguments are required: source"),
     "doctor: an option there is not": (nothing, f"{FOLDER} depth=3", "'depth=3' is no option of this source"),
@@ -44,8 +53,18 @@ TABLE: dict[str, Row] = {
     "weights: numbers for tensors": (released({"params": {"a": 1}}), WEIGHTS, "holds no dictionary `params`"),
     "weights: nothing that fits": (released({"params": {"cls.weight": torch.zeros(2, 2)}}), WEIGHTS, "does not fit"),
     "weights: a backbone there is not": (released({"params": {}}), f"{WEIGHTS} --backbone x", "unknown backbone 'x'"),
-    "weights: no classes": (released({"params": {}}), f"{WEIGHTS} --seen-classes 0", "invalid positive value: '0'"),
-    "weights: negative channels": (released({"params": {}}), f"{WEIGHTS} --channels -1", "invalid positive value"),
+    "weights: no heads": (released({"params": {}}), f"{WEIGHTS} --heads 0", "invalid positive value: '0'"),
+    "weights: no dataset": (nothing, "tools/import_weights {here}/in.pth {here}/out", "no --data given, expected"),
+    "weights: a dataset that is none": (
+        released({"params": {}}),
+        f"{WEIGHTS}-x",
+        "data/mini-x: no dataset.json; expected a folder of the splits stage",
+    ),
+    "weights: a folder to export to": (
+        nothing,
+        "tools/import_weights --export {here}/models/pretrained/mini-linear {here}/paper",
+        "paper: is a folder, expected the name of a .pth file",
+    ),
     "weights: a folder that is none of ours": (
         released({"params": {}}),
         WEIGHTS.replace("{here}/out", "{here}/paper"),

@@ -95,6 +95,8 @@ def test_a_class_short_of_images_in_one_domain_is_drawn_from_the_other(tmp_path:
     assert episodes.draw(1).labels_TC.shape == (1, 4)
     with pytest.raises(BadInput, match="has 5 training images"):
         EpisodeBatches(dataset, classes=4, shot=5, queries=1, free=0, seed=0)
+    with pytest.raises(BadInput, match=r"domain right has at most 4 training images of a class, a step needs 5 \(5"):
+        EpisodeBatches(dataset, classes=4, shot=5, queries=0, free=0, seed=0)
 
 
 @pytest.mark.parametrize("batch", [0, 193])

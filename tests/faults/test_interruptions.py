@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from repro import files
+from repro.errors import BadInput
 from repro.files import whole_folder
 from stages import _tracking
 from stages._tracking import read_scalars
@@ -91,6 +93,24 @@ def test_two_processes_of_one_stage_leave_what_one_leaves(stage: str, scene: Sce
     for running, code in zip(both, codes, strict=True):
         assert code == 0 or (code == 2 and "is in use by another process of this stage; wait for it" in running.said())
     assert scene.contents() == scene.whole
+    faults.survived()
+
+
+def test_a_folder_that_was_made_anew_before_it_was_locked_is_not_claimed_twice(
+    tmp_path: Path, monkeypatch, faults: Count
+) -> None:
+    faults.tried()
+    folder, lock = tmp_path / "held", files._locked
+
+    def late(handle: int) -> bool:  # between its opening and its lock the holder ends and another one comes
+        folder.rmdir()
+        folder.mkdir()
+        return lock(handle)
+
+    monkeypatch.setattr(files, "_locked", late)
+    with pytest.raises(BadInput, match="is in use by another process"), files.claimed(folder):
+        pass
+    assert folder.is_dir()
     faults.survived()
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from repro.data.seeding import generator
 from repro.methods.base import FixedSeen, Method, Pool, TaskBatch
 from repro.methods.registry import METHODS, method_class
+from stages.shared.models import EXEMPLARS
 from tests.methods.synthetic import ScaledIdentity, World, embed
 
 WORLD = World.make(seen=8, unseen=6, dim=6)
@@ -205,3 +206,8 @@ def test_saved_weights_give_the_same_logits(name: str, tmp_path: Path) -> None:
         fresh.joint_logits(support_TWKD, queries_TQD), method.joint_logits(support_TWKD, queries_TQD), strict=True
     ):
         assert torch.equal(restored, original)
+
+
+@every_method
+def test_no_method_remembers_more_images_than_every_model_embeds(name: str) -> None:
+    assert 0 <= method_class(name).remembers <= EXEMPLARS

@@ -48,7 +48,14 @@ def test_rows_and_width_set_the_size(tiny: Dataset, tmp_path: Path) -> None:
 
 
 def test_asking_for_more_than_there_is_shows_all(tiny: Dataset, tmp_path: Path) -> None:
-    sheet_of(tiny, tmp_path, rows=1000, width=90)
+    sheet = sheet_of(tiny, tmp_path, rows=1000, width=90)
+    step, classes = TILE + contact_sheet.GAP, len(tiny.header.classes)
+    headings = contact_sheet.TITLE_HEIGHT + 3 * contact_sheet.HEADING_HEIGHT  # three splits
+    assert sheet.shape[0] == 2 * contact_sheet.MARGIN + headings + classes * step
+    rows_N = tiny.roles["test"][tiny.labels_N[tiny.roles["test"]] == classes - 1]
+    top, left = sheet.shape[0] - contact_sheet.MARGIN - step, LEFT + (len(rows_N) - 1) * step
+    last = enlarged(tiny.images_NHWC[rows_N[-1]])
+    np.testing.assert_array_equal(sheet[top : top + TILE, left : left + TILE], last)
 
 
 def test_every_role_and_domain_is_shown(tiny_domains: Dataset, tmp_path: Path) -> None:

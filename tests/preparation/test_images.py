@@ -24,6 +24,7 @@ from repro.preparation.collection import Collection
 from repro.preparation.images import RawImage, read_content, shared_contents, to_pixels, without_repeats
 from repro.preparation.packing import BLOCK, pack, work_folder
 from repro.preparation.sources import collect
+from tests.counting import Count
 from tests.preparation.raw_trees import encoded, folder_tree, put
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,6 +166,32 @@ def test_blocks_that_were_damaged_on_disk_are_decoded_again(tree: Path, tmp_path
     assert digest_of(tmp_path / "out") == digest_of(tmp_path / "fresh")
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", ["describe_images", "key", "journal", "put_in_place"])
+def test_a_pack_stopped_at_one_of_its_last_steps_is_made_whole_by_the_next(
+    step: str, when: str, tree: Path, tmp_path: Path, monkeypatch, faults: Count
+):
+    def stopped(*arguments, **options):
+        if owner is Path and arguments[0].name != step:
+            return real(*arguments, **options)
+        if when == "after":
+            real(*arguments, **options)
+        raise KeyboardInterrupt
+
+    faults.tried()
+    owner, name = (packing, step) if hasattr(packing, step) else (Path, "unlink")
+    real = getattr(owner, name)
+    monkeypatch.setattr(owner, name, stopped)
+    with pytest.raises(KeyboardInterrupt):
+        pack(folder_collection(tree), tmp_path / "out", size=10)
+    monkeypatch.undo()
+    pack(folder_collection(tree), tmp_path / "out", size=10)
+    pack(folder_collection(tree), tmp_path / "fresh", size=10)
+    assert digest_of(tmp_path / "out") == digest_of(tmp_path / "fresh")
+    assert set(os.listdir(tmp_path)) == {"raw", "fresh", "out"}
+    faults.survived()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -225,7 +252,7 @@ def test_a_disk_that_fills_up_on_the_way_keeps_finished_work(tree: Path, tmp_pat
 
     real = os.pwrite
     monkeypatch.setattr(packing.os, "pwrite", fills_up)
-    with pytest.raises(BadInput, match="MB needed .* MB free; free some space and run the same command again"):
+    with pytest.raises(BadInput, match="out: no space left for it; free some space and run the same command again"):
         pack(folder_collection(tree), tmp_path / "out", size=10, workers=1)
     monkeypatch.undo()
     assert not (tmp_path / "out").exists()
@@ -234,13 +261,15 @@ def test_a_disk_that_fills_up_on_the_way_keeps_finished_work(tree: Path, tmp_pat
     assert heard[0] == 2 * BLOCK
 
 
-def test_a_target_without_permission_is_named(tree: Path, tmp_path: Path, monkeypatch):
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_target_that_refuses_is_named(tree: Path, tmp_path: Path, monkeypatch, number: int):
     def refuse(path: Path, *_: object, **__: object) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        raise OSError(number, os.strerror(number), str(path))
 
     collection = folder_collection(tree)
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(BadInput, match=r"packing: permission denied, expected a folder that you may write to"):
+    said = rf"out cannot be written \({os.strerror(number)}\); expected a folder that you may write to"
+    with pytest.raises(BadInput, match=said):
         pack(collection, tmp_path / "out", size=10)
 
 

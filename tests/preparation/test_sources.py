@@ -180,9 +180,12 @@ def test_bad_folders_are_one_sentence(tmp_path: Path, build, options: dict, mess
 def test_options_are_checked_by_name(tmp_path: Path):
     with pytest.raises(BadInput, match="source is 'imagenet', expected one of miniimagenet, "):
         collect("imagenet", "x", 0, {})
-    with pytest.raises(BadInput, match="no option root; unknown option roots, expected root, classes, extra"):
+    with pytest.raises(
+        BadInput,
+        match="root is missing; unknown option roots; remove it or correct its spelling; it takes root, classes, extra",
+    ):
         collect("office_home", "x", 0, {"roots": tmp_path})
-    with pytest.raises(BadInput, match="source office_home: no option root, expected root, classes, extra"):
+    with pytest.raises(BadInput, match="source office_home: root is missing; it takes root, classes, extra"):
         collect("office_home", "x", 0, {})
 
 
@@ -197,9 +200,9 @@ def test_every_source_names_its_options_and_its_paper_scale_defaults():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"classes": "many"}, r"source office_home: option classes is 'many' \(input should be a valid array\)"),
-        ({"extra": "ten"}, r"source office_home: option extra is 'ten' \(input should be a valid integer\)"),
-        ({"classes": [1, 2, None]}, r"source office_home: option classes\.2 is None \(input should be"),
+        ({"classes": "many"}, r"source office_home: classes is 'many', expected: input should be a valid array"),
+        ({"extra": "ten"}, r"source office_home: extra is 'ten', expected: input should be a valid integer"),
+        ({"classes": [1, 2, None]}, r"source office_home: classes\.2 is None, expected: input should be"),
     ],
 )
 def test_options_of_the_wrong_kind_are_named(tmp_path: Path, options: dict, message: str):

@@ -195,7 +195,7 @@ def damaged(mini: dict[str, object], case: str) -> dict[str, object]:
         ("overlap", r"n0000000100000002\.jpg is in the lists train\.csv and val\.csv"),
         ("class of another split", r"val\.csv: names class n00000001, expected exactly the 1 val classes"),
         ("no aux", r"aux_val\.csv: cannot be read"),
-        ("variant", r"option extra is 'dirty' .input should be 'drawn', 'published' or 'clean'"),
+        ("variant", r"extra is 'dirty', expected: input should be 'drawn', 'published' or 'clean'"),
         ("too few extra", r"class n00000001 has 10 images besides the training images, expected 12"),
         ("binary list", r"train\.csv: cannot be read .*expected a table with the columns"),
         ("names", r"n00000001: holds names that do not end in a number .*expected names such as n00000001_13061\.JPEG"),

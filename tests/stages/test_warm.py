@@ -1,16 +1,21 @@
 """The warm process: a stage run through it behaves as if it had been started by itself."""
 
+import json
 import os
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.counting import Count
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,6 +57,28 @@ def launch(folder: Path, *arguments: str, **options: object) -> subprocess.Compl
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False, **options)
 
 
+def start_sleeping(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
+    """A launcher and the process of its stage, which sleeps."""
+    command = [sys.executable, "-m", "stages", "probe", "sleep"]
+    launcher = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    mark = folder / "pid"
+    wait_until(lambda: mark.exists() and mark.read_text())
+    return launcher, mark.read_text()
+
+
+def warm_processes() -> list[int]:
+    """The warm process and the stages forked from it."""
+    found = subprocess.run(["pgrep", "-f", f"_warm {os.environ['TMPDIR']}"], capture_output=True, check=False)
+    return [int(number) for number in found.stdout.split()]
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("code", [0, 3])
 def test_arguments_folder_environment_streams_and_exit_code_pass_through(workspace: Path, code: int) -> None:
     done = launch(workspace, "probe", "read", str(code), input="typed")
@@ -79,32 +106,54 @@ def test_an_unknown_stage_is_named_with_the_known_ones(workspace: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_to_the_launcher_ends_the_stage(workspace: Path, number: signal.Signals) -> None:
-    launcher = subprocess.Popen(
-        [sys.executable, "-m", "stages", "probe", "sleep"],
-        cwd=workspace,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    mark = workspace / "pid"
-    deadline = time.monotonic() + 30
-    while not (mark.exists() and mark.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    launcher, stage = start_sleeping(workspace)
     launcher.send_signal(number)
     launcher.communicate(timeout=20)
     assert launcher.returncode != 0
-    while Path(f"/proc/{mark.read_text()}").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not Path(f"/proc/{mark.read_text()}").exists()
+    wait_until(lambda: not Path(f"/proc/{stage}").exists())
+
+
+def hand_over(request: bytes, stream: int) -> socket.socket:
+    """Ask the warm process for something as its launcher does, with the same stream three times."""
+    (place,) = Path(os.environ["TMPDIR"]).glob("castle-repro-*/*.sock")
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(str(place))
+    socket.send_fds(connection, [len(request).to_bytes(8, "big")], [stream] * 3)
+    connection.sendall(request)
+    return connection
+
+
+def test_a_launcher_that_dies_before_it_knows_its_stage_ends_it(workspace: Path, faults: Count) -> None:
+    faults.tried()
+    launch(workspace, "probe", "x", "0")
+    (warm,) = warm_processes()
+    request = {"arguments": ["probe", "sleep"], "folder": str(workspace), "environment": dict(os.environ)}
+    os.kill(warm, signal.SIGSTOP)  # so that the launcher is gone for sure when it is told of its stage
+    with open(os.devnull, "r+") as stream:
+        hand_over(json.dumps(request).encode(), stream.fileno()).close()
+    os.kill(warm, signal.SIGCONT)
+    assert launch(workspace, "probe", "x", "0").returncode == 0  # the door is served in order: the stage was forked
+    wait_until(lambda: not warm_processes())  # it leaves when idle
+    faults.survived()
+
+
+def test_a_request_that_is_none_leaves_no_stream_open(workspace: Path, faults: Count) -> None:
+    faults.tried()
+    launcher, _ = start_sleeping(workspace)  # the warm process stays as long
+    reading, writing = os.pipe()
+    with open(reading, "rb") as ours, hand_over(b"no request", writing):
+        os.close(writing)
+        assert select.select([ours], [], [], 20)[0], "somebody still holds the other end"
+        assert ours.read() == b""
+    launcher.kill()
+    launcher.communicate()
+    faults.survived()
 
 
 def test_the_warm_process_leaves_when_idle(workspace: Path) -> None:
     assert launch(workspace, "probe", "x", "0").returncode == 0
-    command = ["pgrep", "-f", f"_warm {os.environ['TMPDIR']}"]
-    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
-    deadline = time.monotonic() + 20
-    while subprocess.run(command, check=False, capture_output=True).returncode == 0 and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert subprocess.run(command, check=False, capture_output=True).returncode == 1
+    assert warm_processes()
+    wait_until(lambda: not warm_processes())
 
 
 def test_the_socket_folder_is_closed_to_others(workspace: Path) -> None:

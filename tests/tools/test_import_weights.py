@@ -7,14 +7,20 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 from torch import Tensor
 
+from repro.files import sha256
 from repro.models import create_backbone
+from repro.results.records import read_records
+from tests.bad_inputs.asking import ask
+from tests.conftest import write_tiny_dataset
+from tests.pipeline.small_params import small_params
 
 ROOT = Path(__file__).resolve().parents[2]
 DIM, SEEN = 64, 4
-OPTIONS = ["--backbone", "castle_convnet4_small", "--channels", "1", "--seen-classes", str(SEEN)]
+OPTIONS = ["--backbone", "castle_convnet4_small", "--data"]
 
 
 def released(kind: str = "castle") -> dict[str, Tensor]:
@@ -33,21 +39,34 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *wo
     monkeypatch.setattr(sys, "argv", ["import_weights", *map(str, words)])
     monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
     main = runpy.run_path(str(ROOT / "tools" / "import_weights"))["main"]
-    code = main()
+    code = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset with as many seen classes as the released tensors have."""
+    folder = tmp_path_factory.mktemp("data") / "mini"
+    write_tiny_dataset(folder, seen=SEEN, per_class=6, size=16)
+    return folder
+
+
 @pytest.fixture
-def tool(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    return lambda *words: run(capsys, monkeypatch, *words)
+def tool(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, data: Path):
+    """Run with the options for the smallest backbone and dataset, unless something is exported."""
+    return lambda *words: run(capsys, monkeypatch, *([] if "--export" in words else [*OPTIONS, data]), *words)
 
 
 @pytest.mark.parametrize("kind", ["castle", "acastle", "pretrained"])
 def test_what_was_imported_is_exported_again_unchanged(tool, tmp_path: Path, kind: str) -> None:
     params = released(kind)
     torch.save({"params": params}, tmp_path / "in.pth")
-    code, out, err = tool(tmp_path / "in.pth", tmp_path / "model", "--method", kind, *OPTIONS)
+    code, out, err = tool(tmp_path / "in.pth", tmp_path / "model", "--method", kind)
     assert (code, err) == (0, "")
     code, _, err = tool("--export", tmp_path / "model", tmp_path / "out.pth")
     assert (code, err) == (0, "")
@@ -62,7 +81,7 @@ def test_what_was_imported_is_exported_again_unchanged(tool, tmp_path: Path, kin
 def test_imported_weights_lie_where_the_method_expects_them(tool, tmp_path: Path) -> None:
     params = released()
     torch.save({"params": params}, tmp_path / "in.pth")
-    assert tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)[0] == 0
+    assert tool(tmp_path / "in.pth", tmp_path / "model")[0] == 0
     ours = load_file(tmp_path / "model" / "model.safetensors")
     assert torch.equal(ours["seen_weight_SD"], params["cls.weight"])
     assert torch.equal(ours["synthesis.dictionary.bases_MD"], params["shared_key"][0])
@@ -72,7 +91,7 @@ def test_imported_weights_lie_where_the_method_expects_them(tool, tmp_path: Path
 def test_files_written_on_several_gpus_are_read(tool, tmp_path: Path) -> None:
     params = {name.replace("encoder.", "encoder.module.", 1): tensor for name, tensor in released().items()}
     torch.save({"params": params}, tmp_path / "in.pth")
-    assert tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)[0] == 0
+    assert tool(tmp_path / "in.pth", tmp_path / "model")[0] == 0
 
 
 def test_every_difference_is_named_and_nothing_is_written(tool, tmp_path: Path) -> None:
@@ -81,7 +100,7 @@ def test_every_difference_is_named_and_nothing_is_written(tool, tmp_path: Path) 
     params["slf_attn.extra.weight"] = torch.zeros(1)
     params["shared_key"] = params["shared_key"][:, :3]
     torch.save({"params": params}, tmp_path / "in.pth")
-    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)
+    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model")
     assert code == 2
     for expected in ("missing seen_weight_SD", "unexpected slf_attn.extra.weight", "bases_MD has shape (3, 64)"):
         assert expected in err
@@ -100,7 +119,7 @@ class Malicious:
 
 def test_a_file_that_would_run_code_is_refused(tool, tmp_path: Path) -> None:
     torch.save({"params": released(), "extra": Malicious(tmp_path / "mark")}, tmp_path / "in.pth")
-    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)
+    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model")
     assert code == 2 and "refused" in err and err.count("\n") == 1
     assert not (tmp_path / "mark").exists() and not (tmp_path / "model").exists()
 
@@ -113,20 +132,41 @@ def test_a_file_that_would_run_code_is_refused(tool, tmp_path: Path) -> None:
 def test_what_is_no_checkpoint_gets_one_sentence(tool, tmp_path: Path, content: bytes | None, expected: str) -> None:
     if content is not None:
         (tmp_path / "in.pth").write_bytes(content)
-    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)
+    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model")
     assert code == 2 and expected in err and err.count("\n") == 1
 
 
 def test_a_file_without_params_gets_one_sentence(tool, tmp_path: Path) -> None:
     torch.save(released(), tmp_path / "in.pth")
-    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)
+    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model")
     assert code == 2 and "params" in err
 
 
 def test_a_method_that_the_release_does_not_have_is_not_exported(tool, tmp_path: Path) -> None:
     torch.save({"params": released()}, tmp_path / "in.pth")
-    assert tool(tmp_path / "in.pth", tmp_path / "model", *OPTIONS)[0] == 0
+    assert tool(tmp_path / "in.pth", tmp_path / "model")[0] == 0
     card = tmp_path / "model" / "model.json"
     card.write_text(card.read_text().replace('"released"', '"paper"'))
     code, _, err = tool("--export", tmp_path / "model", tmp_path / "out.pth")
     assert code == 2 and "does not fit" in err
+
+
+@pytest.mark.parametrize("method", ["castle", "acastle"])
+def test_an_imported_model_is_measured_by_the_command_that_is_printed(tool, method: str, tmp_path: Path) -> None:
+    params = small_params()
+    for group in (params["datasets"], params["episodes"], params["backbones"], params["pretraining"]["epochs"]):
+        for name in [name for name in group if name != "mini"]:
+            del group[name]
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    write_tiny_dataset(tmp_path / "data" / "mini", seen=SEEN, per_class=20, size=16)
+    assert ask(tmp_path, "stages episodes mini").code == 0
+    torch.save({"params": released(method)}, tmp_path / "in.pth")
+    code, out, err = tool(tmp_path / "in.pth", tmp_path / "model", "--method", method, "--data", tmp_path / "data/mini")
+    assert (code, err) == (0, "")
+    command = out.split("python -m ")[1].strip()
+    assert command.endswith(f"--dataset mini --method {method} --shot 1 --ways 5 --model {tmp_path}/model")
+    answer = ask(tmp_path, command)
+    assert answer.code == 0, answer.said
+    records = read_records(tmp_path / "results/cells/model/tasks.parquet")
+    assert records.metadata["model"] == sha256(tmp_path / "model" / "model.safetensors")
+    assert len(records.values("gfsl", 5, "hm")) == 40

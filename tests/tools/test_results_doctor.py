@@ -12,7 +12,7 @@ from tests.faults.scene import flip
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from results_doctor import check_results, stored_tasks  # noqa: E402
+from results_doctor import check_results, dvc_problems, stored_tasks  # noqa: E402
 
 pytestmark = pytest.mark.timeout(1200)
 CELL = "mini-castle-1shot"
@@ -50,6 +50,12 @@ def examined(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, lis
     return code, capsys.readouterr().out.splitlines()
 
 
+def empty(file: Path) -> None:
+    """Leave nothing in a file; as a new file, so that a cache that shares it keeps its own."""
+    file.unlink()
+    file.touch()
+
+
 def test_a_whole_workspace_is_one_line(copied: Path, capsys) -> None:
     code, lines = examined(copied, capsys)
     assert (code, len(lines)) == (0, 1), lines
@@ -66,6 +72,7 @@ def test_a_whole_workspace_is_one_line(copied: Path, capsys) -> None:
             f"`dvc repro evaluate@{CELL}`",
         ),
         (f"results/cells/{CELL}", shutil.rmtree, f"deleted since {EVALUATE}", f"`dvc repro {EVALUATE}`"),
+        (f"results/cells/{CELL}/SHA256SUMS", empty, f"modified since {EVALUATE}", f"`dvc repro {EVALUATE}`"),
         ("data/mini/images.npy", flip, "modified since splits@mini wrote it", "`dvc repro splits@mini`"),
         (
             f"models/cells/{CELL}/model.safetensors",
@@ -76,7 +83,7 @@ def test_a_whole_workspace_is_one_line(copied: Path, capsys) -> None:
         ("paper/tables.tex", flip, "modified since paper wrote it", "`dvc repro paper`"),
         ("params.yaml", lambda path: path.write_text(path.read_text() + "\n"), "", ""),
     ],
-    ids=["record", "cell", "array", "model", "table", "nothing"],
+    ids=["record", "cell", "seal", "array", "model", "table", "nothing"],
 )
 def test_damage_is_named_with_the_next_step(place, what, said, step, copied: Path, damage, capsys) -> None:
     damage(place, what)
@@ -84,6 +91,13 @@ def test_damage_is_named_with_the_next_step(place, what, said, step, copied: Pat
     assert code == int(bool(said)), lines
     if said:
         assert len(lines) == 2 and lines[0].startswith(place) and said in lines[0] and step in lines[0], lines
+
+
+def test_what_dvc_says_of_a_folder_that_is_none_of_its_own_is_one_sentence(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (problem,) = dvc_problems(set())
+    assert problem.startswith("`dvc status` fails (ERROR: you are not inside of a DVC repository"), problem
+    assert "[" not in problem
 
 
 def test_a_deleted_run_is_named(copied: Path, damage, capsys) -> None:

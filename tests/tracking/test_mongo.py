@@ -80,6 +80,13 @@ def test_copying_again_changes_nothing_and_other_runs_get_other_numbers(tmp_path
     assert dump(database) == before
 
 
+def test_copying_writes_nothing_into_the_run(tmp_path, database):
+    toy.record(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    copy_run(only_run(tmp_path), database)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
 def test_tags_given_in_omniboard_survive_the_next_copy(tmp_path, database):
     toy.record(tmp_path)
     copy_run(only_run(tmp_path), database)

@@ -214,7 +214,10 @@ def test_impossible_meta_trainings_are_refused(tiny: Dataset, options: dict[str,
 def test_impossible_pre_trainings_are_refused(tiny: Dataset) -> None:
     with pytest.raises(BadInput, match="classifier 'softmax' is unknown; expected one of linear, normalised, cosine"):
         Pretrained(small_backbone(), DIM, 8, classifier="softmax")
-    with pytest.raises(BadInput, match="classifier linear: unknown option temperature, expected no options"):
+    with pytest.raises(
+        BadInput,
+        match="classifier linear: unknown option temperature; remove it or correct its spelling; it takes no options",
+    ):
         Pretrained(small_backbone(), DIM, 8, temperature=0.5)
     with pytest.raises(BadInput, match="batch size 500"):
         small_pretraining(tiny, batch=500)

@@ -37,8 +37,16 @@ def test_cosine_ends_near_zero_and_one_cycle_peaks_at_its_rise() -> None:
     ("name", "options", "sentence"),
     [
         ("linear", {}, "schedule 'linear' is unknown; expected one of constant, decay"),
-        ("cosine", {"every": 3}, "schedule cosine: unknown option every, expected no options"),
-        ("decay", {"gamma": 3}, "schedule decay: unknown option gamma, expected every, factor"),
+        (
+            "cosine",
+            {"every": 3},
+            "schedule cosine: unknown option every; remove it or correct its spelling; it takes no options",
+        ),
+        (
+            "decay",
+            {"gamma": 3},
+            "schedule decay: unknown option gamma; remove it or correct its spelling; it takes every, factor",
+        ),
     ],
 )
 def test_unknown_schedules_and_options_are_named(name: str, options: dict[str, int], sentence: str) -> None:

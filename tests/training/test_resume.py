@@ -157,6 +157,17 @@ def test_a_damaged_checkpoint_is_named(
         run(small_meta_training(tiny), tmp_path / "copy", checkpoint_every=5, settings={"dataset_sha256": "abc"})
 
 
+@pytest.mark.parametrize("lines", [0, 1, 4])
+def test_a_checkpoint_whose_seal_leaves_files_out_is_refused(
+    lines: int, tiny: Dataset, checkpoints: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(checkpoints, tmp_path / "copy")
+    sums = next((tmp_path / "copy").glob("step-*")) / "SHA256SUMS"
+    sums.write_text("".join(sums.read_text().splitlines(keepends=True)[:lines]))
+    with pytest.raises(BadInput, match="SHA256SUMS.* name.* expected .*delete .* to start this training anew"):
+        run(small_meta_training(tiny), tmp_path / "copy", checkpoint_every=5, settings={"dataset_sha256": "abc"})
+
+
 def test_a_checkpoint_of_another_network_names_the_shapes(tiny: Dataset, tmp_path: Path) -> None:
     small, other = small_pretraining(tiny), small_meta_training(tiny)
     write_checkpoint(tmp_path / "c", small.snapshot(), other.settings)

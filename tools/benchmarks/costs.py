@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from repro import paths
 from repro.methods.registry import method_class
 from repro.models import create_backbone
+from stages._grid import read_grid
 from stages._params import Params, read_params
 from stages.shared.models import EXEMPLARS
 
@@ -84,8 +83,7 @@ def backbone(name: str, size: int) -> Backbone:
 
 def settings() -> tuple[Params, dict[str, dict[str, Any]]]:
     """The paper's scale and the grid."""
-    grid: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / paths.GRID).read_text(encoding="utf-8"))
-    return read_params(ROOT / "tools" / "scales" / "paper.yaml"), grid
+    return read_params(ROOT / "tools" / "scales" / "paper.yaml"), read_grid(ROOT)
 
 
 def backbone_of(dataset: str, params: Params) -> Backbone:

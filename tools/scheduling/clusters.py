@@ -11,7 +11,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
 from tools.scheduling import engine
 from tools.scheduling.engine import Engine
 
@@ -62,7 +62,7 @@ def _connected(log: Path, **options: Any) -> Iterator[None]:
         try:
             ray.init(log_to_driver=False, configure_logging=False, logging_level=logging.ERROR, **options)
         except (OSError, ValueError, RuntimeError) as error:
-            said = " ".join(str(error).split())[:300]
+            said = one_line(error)[:300]
             raise BadInput(f"Ray cannot be reached ({said}); start it with `ray start`, or use --local N") from error
         try:
             yield

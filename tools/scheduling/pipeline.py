@@ -22,7 +22,7 @@ from dvc.stage import PipelineStage
 from dvc.stage.cache import RunCacheNotFoundError
 from dvc.stage.run import _enforce_cmd_list, _make_cmd, get_executable, prepare_kwargs
 
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
 from tools.scheduling.lock_order import LockOrder
 
 RARELY = 10  # times as long as the last writing took
@@ -148,5 +148,5 @@ class Pipeline:
 
 
 def sentence(error: Exception) -> str:
-    """The error's words in one line."""
-    return " ".join(str(error).split()).rstrip(".")
+    """The error's words in one line, to be quoted without their full stop."""
+    return one_line(error).rstrip(".")
