@@ -121,24 +121,17 @@ def _scored(scorer: Scorer, bound: BoundTasks, detailed: bool, chunk: range) -> 
         result = outcome(scores, labels_TQ, bound.seen_queries, bound.seen_classes)
         if result.margin_TQ.isnan().any():
             raise BadInput("a joint score is not a number; the training diverged, lower its learning rate")
-        extra = _details(scorer, batch, scores, labels_TQ, bound) if detailed else {}
+        extra = _details(scores, labels_TQ, bound) if detailed else {}
         results.append((result.margin_TQ[:real], result.right_TQ[:real], result.labels_TQ[:real]))
         extras.append({name: values[:real] for name, values in extra.items()})
     margin_TQ, right_TQ, labels_TQ = (torch.cat(parts) for parts in zip(*results, strict=True))
     return Outcome(margin_TQ, right_TQ, labels_TQ, bound.seen_queries), joined(extras)
 
 
-def _details(
-    scorer: Scorer, batch: TaskBatch, scores: Scores, labels_TQ: Tensor, bound: BoundTasks
-) -> dict[str, Tensor]:
+def _details(scores: Scores, labels_TQ: Tensor, bound: BoundTasks) -> dict[str, Tensor]:
     """MAP and confidence of one block."""
     seen = bound.seen_queries
-    if scores.seen_TQS is None:
-        seen_TAS = scorer.seen_logits(TaskBatch(batch.support_TWK, batch.queries_TQ[:, :seen]))
-        total_TQ = scorer.seen_totals(batch)
-    else:
-        seen_TAS, total_TQ = scores.seen_TQS[:, :seen], scores.seen_TQS.logsumexp(dim=-1)
     ways_TB = labels_TQ[:, seen:] - bound.seen_classes
-    return confidences(scores, total_TQ, seen) | map_measures(
-        seen_TAS, scores.unseen_TQW[:, seen:], labels_TQ[:, :seen], ways_TB
+    return confidences(scores, seen) | map_measures(
+        scores.seen_logits(seen), scores.unseen_TQW[:, seen:], labels_TQ[:, :seen], ways_TB
     )
