@@ -21,8 +21,8 @@ from repro.training.prototypes import prototype_accuracy
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._params import Machine, PretrainingSettings, read_params
 from stages._processes import in_processes
-from stages.shared.configs import pretraining_config
 from stages.shared.models import Card, build_pretrained, write_model
+from stages.shared.pretraining import pretraining_config
 from stages.shared.training import augmentation_from, optimisation_from, train_shown, write_curve
 
 ex = prepare(Experiment("pretrain"))
