@@ -20,6 +20,12 @@ def episodes(dataset_name: str) -> Path:
     return Path("episodes") / dataset_name
 
 
+def tasks(dataset_name: str, split: str, way: int | None, shot: int) -> Path:
+    """One list of them; without a way, tasks over the seen classes themselves."""
+    kind = "seen" if way is None else f"{way}way"
+    return episodes(dataset_name) / split / f"{kind}-{shot}shot.safetensors"
+
+
 def pretrained(name: str) -> Path:
     """One pre-trained backbone with its seen classifier."""
     return Path("models") / "pretrained" / name

@@ -60,12 +60,13 @@ def main(
     data, computer = open_dataset(paths.dataset(dataset)), Machine(**machine)
     folder, device = Path(model), pick_device(computer.device)
     embedded = read_embedded(folder)
-    test = {count: stored_tasks(dataset, f"test/{count}way", shot) for count in ways}
-    val = {count: stored_tasks(dataset, f"val/{count}way", shot) for count in ways}
-    seen_tasks = stored_tasks(dataset, "test/seen", shot) if seen else None
+    test, val = (
+        {count: read_tasks(paths.tasks(dataset, split, count, shot)) for count in ways} for split in ("test", "val")
+    )
+    seen_tasks = read_tasks(paths.tasks(dataset, "test", None, shot)) if seen else None
 
     candidates = Candidates(folder, method, options, embedded, data, seed)
-    tuning = stored_tasks(dataset, f"val/{selection['way']}way", shot)
+    tuning = read_tasks(paths.tasks(dataset, "val", selection["way"], shot))
     chosen, built = candidates.best(tuning, selection["tasks"], device)
     if seen_tasks is not None:
         embedded = completed(embedded, built, data, seen_tasks.support_TWK, device)
@@ -95,11 +96,6 @@ def main(
     }
     facts |= {"model": embedded.model, "biases": evaluation.biases, TASKS: evaluation.tasks}
     return write_results(paths.results(cell), evaluation, facts, way, _run)
-
-
-def stored_tasks(dataset: str, name: str, shot: int) -> Tasks:
-    """One of the task lists that all methods share."""
-    return read_tasks(paths.episodes(dataset) / f"{name}-{shot}shot.safetensors")
 
 
 class Candidates:

@@ -38,7 +38,7 @@ def main(
     classifier: dict[str, Any],
     epochs: int,
     pretraining: dict[str, Any],
-    selection: str,
+    selection: dict[str, int],
     precision: dict[str, Any],
     machine: dict[str, Any],
     threads: int,
@@ -61,7 +61,7 @@ def main(
     with joined(computer.device) as world, own_checkpoints(paths.checkpoints(name), world):
         result = {}
         if epochs:
-            tasks = read_tasks(paths.episodes(dataset) / f"{selection}.safetensors")
+            tasks = read_tasks(paths.tasks(dataset, "val", **selection))
             params, acceleration = PretrainingSettings(**pretraining), Acceleration(**precision)
             training = _training(model, data, tasks, epochs, params, acceleration, world, seed)
             settings = {"card": asdict(card), "epochs": epochs, "pretraining": pretraining}

@@ -56,7 +56,7 @@ def main(
     with joined(computer.device) as world, own_checkpoints(paths.checkpoints(cell), world):
         if training is not None:
             params, acceleration = TrainingParams(**training), Acceleration(**precision)
-            tasks = read_tasks(paths.episodes(dataset) / f"val/{selection['way']}way-{shot}shot.safetensors")
+            tasks = read_tasks(paths.tasks(dataset, "val", selection["way"], shot))
             validate = Validation(data, tasks, selection["tasks"], world.device, seed)
             loop = meta_training(model, data, shot, params, acceleration, validate, world, seed)
             settings = {

@@ -19,7 +19,7 @@ def pretraining_config(arguments: list[str], params: Params) -> dict[str, Any]:
         "classifier": pretraining.classifiers[line.classifier].model_dump(),
         "epochs": 0 if line.random else pretraining.epochs[line.dataset],
         "pretraining": pretraining.model_dump(exclude={"epochs", "classifiers"}),
-        "selection": f"val/{params.measuring.selection.way}way-{PRETRAINING_SHOT}shot",
+        "selection": {"way": params.measuring.selection.way, "shot": PRETRAINING_SHOT},
         "precision": params.precision.model_dump(),
         **common(params),
     }
