@@ -1,4 +1,8 @@
-"""`python -m stages evaluate CELL`: measure one method on the stored tasks of its dataset."""
+"""`python -m stages evaluate CELL --dataset … --method … --shot … --model … --ways …`: measure one method on stored tasks.
+
+dvc.yaml writes the command out for every cell of paper/grid.yaml (`_arguments.py` reads it). `evaluate experiment`
+takes nothing else: params.yaml begins with what it measures.
+"""
 
 import csv
 import logging

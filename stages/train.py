@@ -1,4 +1,8 @@
-"""`python -m stages train CELL`: meta-train one method from a pre-trained backbone."""
+"""`python -m stages train CELL --dataset … --method … --shot … --pretrained …`: meta-train one method from a backbone.
+
+dvc.yaml writes the command out for every cell of paper/grid.yaml (`_arguments.py` reads it). `train experiment` takes
+nothing else: params.yaml begins with what it trains.
+"""
 
 import sys
 from typing import Any
@@ -6,7 +10,7 @@ from typing import Any
 import torch
 
 from repro import paths
-from repro.data.dataset import Dataset, open_dataset
+from repro.data.dataset import HEADER, Dataset, open_dataset
 from repro.data.episodes import Tasks, draw_exemplars, read_tasks
 from repro.evaluation.cell import mean_hm
 from repro.evaluation.embed import Embedded, embed
@@ -24,7 +28,7 @@ from stages._processes import in_processes
 from stages.shared.configs import training_config
 from stages.shared.methods import remember, start_method
 from stages.shared.models import check_model, write_model
-from stages.shared.training import augmentation_from, optimisation_from, train_shown, write_curve
+from stages.shared.training import augmentation_from, optimisation_from, train_shown
 
 ex = prepare(Experiment("train"))
 MEASURE = "val_hm"
@@ -58,20 +62,17 @@ def main(
             params, acceleration = TrainingParams(**training), Acceleration(**precision)
             tasks = read_tasks(paths.tasks(dataset, "val", selection["way"], shot))
             validate = Validation(data, tasks, selection["tasks"], world.device, seed)
-            loop = meta_training(model, data, shot, params, acceleration, validate, world, seed)
-            settings = {
-                "options": options,
-                "training": training,
-                "dataset": sha256(paths.dataset(dataset) / "dataset.json"),
-                "pretrained": weights,
-            }
-            train_shown(loop, cell, MEASURE, settings=settings, checkpoint_every=computer.checkpoint_every, log=_run)
-            if world.rank == 0:
-                write_curve(paths.model(cell) / "curve.csv", loop, MEASURE)
-                _run.add_artifact(str(paths.model(cell) / "curve.csv"), name="curve.csv")
-            result = {MEASURE: loop.best.value} if loop.best else {}
+            result = train_shown(
+                meta_training(model, data, shot, params, acceleration, validate, world, seed),
+                cell,
+                MEASURE,
+                paths.model(cell) / "curve.csv",
+                inputs={"options": options, "dataset": sha256(paths.dataset(dataset) / HEADER), "pretrained": weights},
+                checkpoint_every=computer.checkpoint_every,
+                log=_run,
+            )
         if world.rank == 0:
-            write_model(paths.model(cell), model, model.backbone, card, data, world.device, seed)
+            write_model(paths.model(cell), model, card, data, world.device, seed)
     return result
 
 

@@ -174,16 +174,16 @@ class Training:
 
 
 def run(
-    training: Training, folder: Path, *, checkpoint_every: int, settings: Mapping[str, Any] | None = None
+    training: Training, folder: Path, *, checkpoint_every: int, inputs: Mapping[str, Any] | None = None
 ) -> Iterator[StepMetrics]:
     """Resume from `folder` if it holds a checkpoint (at once), then train to the end, writing one at intervals.
 
-    `settings` names what else the result depends on (dataset hash, method options); resuming with others is refused.
+    `inputs` names what else the result depends on (dataset hash, method options); resuming with others is refused.
     The caller iterates, shows, logs and stores the trained model inside of `own_checkpoints(folder, …)`.
     """
     if checkpoint_every < 1:
         raise BadInput(f"checkpoint_every={checkpoint_every}: expected at least 1")
-    fingerprint = {**training.settings, **(settings or {})}
+    fingerprint = {**training.settings, "inputs": inputs or {}}
     if (snapshot := read_checkpoint(folder, fingerprint)) is not None:
         training.restore(snapshot)
     return _checkpointed(training, folder, checkpoint_every, fingerprint)
