@@ -29,7 +29,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The key of the cell in params.yaml and its folder below results/."""
+        """The key of the cell in paper/grid.yaml and its folder below results/."""
         name = f"{self.dataset}-{self.method}-{self.shot}shot"
         return f"{name}-{self.variant}" if self.variant else name
 
