@@ -1,4 +1,4 @@
-"""`python -m stages evaluate CELL --dataset … --method … --shot … --model … --ways …`: measure one method on stored tasks.
+"""`python -m stages evaluate CELL --dataset … --method … --shot … --model … --ways …`: measure one method on its tasks.
 
 dvc.yaml writes the command out for every cell of paper/grid.yaml (`_arguments.py` reads it). `evaluate experiment`
 takes nothing else: params.yaml begins with what it measures.
@@ -74,7 +74,9 @@ def main(
     chosen, built = candidates.best(tuning, selection["tasks"], device)
     if seen_tasks is not None:
         embedded = completed(embedded, built, data, seen_tasks.support_TWK, device)
-    planned = sum(min(limit or tasks.spec.tasks, tasks.spec.tasks) for tasks in [*test.values(), *val.values()])
+    again = [test[count] for count in few_shot if count in test]
+    measured = [*test.values(), *val.values(), *again, *([seen_tasks] if seen_tasks else [])]
+    planned = sum(min(limit or tasks.spec.tasks, tasks.spec.tasks) for tasks in measured)
     with bar(cell, planned, "task") as shown:
         evaluation = evaluate_cell(
             built,
@@ -88,7 +90,7 @@ def main(
             limit=limit,
             memory_mb=computer.memory_mb,
             device=device,
-            progress=lambda done: (shown.update(done), None)[1],
+            progress=shown.update,
         )
     facts = {
         "cell": cell,
@@ -120,12 +122,14 @@ class Candidates:
     def best(self, tasks: Tasks, number: int, device: torch.device) -> tuple[dict[str, Any], Method]:
         """The option set with the largest HM on validation tasks, and the method built with it."""
         grid = method_class(self.name).tuning_grid
-        built = [self.build(tuned) for tuned in grid]
-        place = 0
+        chosen, method, best = grid[0], self.build(grid[0]), 0.0
         if len(grid) > 1:
-            values = [self._validated(one, tasks, number, device) for one in built]
-            place = max(range(len(grid)), key=values.__getitem__)
-        return {**self.options, **grid[place]}, built[place]
+            best = self._validated(method, tasks, number, device)
+        for tuned in grid[1:]:
+            other = self.build(tuned)
+            if (value := self._validated(other, tasks, number, device)) > best:
+                chosen, method, best = tuned, other, value
+        return {**self.options, **chosen}, method
 
     def _validated(self, method: Method, tasks: Tasks, number: int, device: torch.device) -> float:
         """Mean HM on validation tasks; below any other where fine-tuning with these options diverges."""

@@ -26,7 +26,7 @@ from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._params import Machine, TrainingParams, read_params
 from stages._processes import in_processes
 from stages.shared.configs import training_config
-from stages.shared.methods import remember, start_method
+from stages.shared.methods import start_method
 from stages.shared.models import check_model, write_model
 from stages.shared.training import augmentation_from, optimisation_from, train_shown
 
@@ -61,7 +61,7 @@ def main(
         if training is not None:
             params, acceleration = TrainingParams(**training), Acceleration(**precision)
             tasks = read_tasks(paths.tasks(dataset, "val", selection["way"], shot))
-            validate = Validation(data, tasks, selection["tasks"], world.device, seed)
+            validate = Validation(data, tasks, selection["tasks"], model.remembers, world.device, seed)
             result = train_shown(
                 meta_training(model, data, shot, params, acceleration, validate, world, seed),
                 cell,
@@ -79,16 +79,18 @@ def main(
 class Validation:
     """HM on validation tasks, asked of a method while it trains; every validation image is embedded once a time."""
 
-    def __init__(self, data: Dataset, tasks: Tasks, number: int, device: torch.device, seed: int) -> None:
-        self.data, self.tasks, self.number, self.device, self.seed = data, tasks, number, device, seed
+    def __init__(
+        self, data: Dataset, tasks: Tasks, number: int, remembers: int, device: torch.device, seed: int
+    ) -> None:
+        self.data, self.tasks, self.number, self.device = data, tasks, number, device
+        self.exemplars_SM = draw_exemplars(data, remembers, seed)
+        self.rows_N = torch.cat([data.roles["val"], data.roles["seen_val"], self.exemplars_SM.flatten()]).unique()
 
     def __call__(self, method: Method) -> float:
         """Mean HM in percent."""
-        exemplars_SM = draw_exemplars(self.data, method.remembers, self.seed)
-        rows = [self.data.roles["val"], self.data.roles["seen_val"], exemplars_SM.flatten()]
-        rows_N = torch.cat(rows).unique()
-        embedded = Embedded(rows_N, embed(method.backbone, self.data, rows_N, self.device), model="")
-        remember(method, embedded, self.data, self.seed)
+        embedded = Embedded(self.rows_N, embed(method.backbone, self.data, self.rows_N, self.device), model="")
+        if method.remembers:
+            method.remember(embedded.of(self.exemplars_SM))
         return mean_hm(method, embedded, self.data, self.tasks, limit=self.number, device=self.device)
 
 

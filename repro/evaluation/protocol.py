@@ -19,7 +19,7 @@ from repro.methods.base import Scorer, Scores, TaskBatch
 
 CURVE_POINTS = 101
 MEMORY_MB = 256
-Progress = Callable[[int], None]
+Progress = Callable[[int], object]
 
 
 def no_progress(tasks: int) -> None:
