@@ -3,6 +3,7 @@
 from pathlib import Path
 
 PARAMS = Path("params.yaml")
+LOCK = Path("dvc.lock")
 RUNS = Path("runs")
 PAPER = Path("paper")
 GRID = PAPER / "grid.yaml"
