@@ -22,7 +22,16 @@ from repro.files import seal, sha256, whole_file
 from repro.methods.base import Method
 from repro.methods.registry import method_class
 from repro.models.device import pick_device
-from repro.results.records import RECORDS, TASKS, read_records, summarise, write_json, write_records
+from repro.results.records import (
+    RECORDS,
+    TASKS,
+    by_name,
+    group_name,
+    read_records,
+    summarise,
+    write_json,
+    write_records,
+)
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._params import Machine, read_params
 from stages._progress import bar
@@ -100,7 +109,7 @@ def main(
         "benchmark": benchmark,
         "options": chosen,
     }
-    facts |= {"model": embedded.model, "biases": evaluation.biases, TASKS: evaluation.tasks}
+    facts |= {"model": embedded.model, "biases": by_name(evaluation.biases), TASKS: by_name(evaluation.tasks)}
     return write_results(paths.results(cell), evaluation, facts, way, _run)
 
 
@@ -143,15 +152,15 @@ class Candidates:
 def write_results(folder: Path, evaluation: Evaluation, facts: dict[str, Any], way: int, log: Run) -> dict[str, Any]:
     """Write records, metrics and curves; give the numbers of the chosen way, which a dashboard shows."""
     write_records(folder / RECORDS, evaluation.columns, facts)
-    summary = summarise(read_records(folder / RECORDS))
+    records = read_records(folder / RECORDS)
     metrics = {
         group: {name: values[name] for name in SHOWN if name in values} | {"tasks": values["tasks"]}
-        for group, values in summary.items()
+        for group, values in summarise(records).items()
     }
     write_json(folder / "metrics.json", metrics)
-    write_json(folder / "curve.json", evaluation.curves)
-    write_rows(folder / "seen_unseen.csv", ["unseen", "seen"], evaluation.curves[f"gfsl_{way}way"])
-    joint = {int(group[5:-3]): values for group, values in metrics.items() if group.startswith("gfsl_")}
+    write_json(folder / "curve.json", by_name(evaluation.curves))
+    write_rows(folder / "seen_unseen.csv", ["unseen", "seen"], evaluation.curves["gfsl", way])
+    joint = {ways: metrics[group_name(name, ways)] for name, ways in records.groups() if name == "gfsl"}
     by_way = [[ways, values["hm"]["mean"], values["cal_hm"]["mean"]] for ways, values in sorted(joint.items())]
     write_rows(folder / "ways.csv", ["ways", "hm", "cal_hm"], by_way)
     seal(folder, RECORDS, "metrics.json", "curve.json")

@@ -27,18 +27,18 @@ class Evaluation:
     """What one cell measured, in plain values.
 
     `columns` holds protocol, way and task besides the measures, a row per protocol, way and task; a measure that a
-    protocol does not have is NaN. `tasks`, `biases` and `curves` are by "<protocol>_<way>way": the name of the task
-    list, the calibration bias, and the mean seen-unseen curve (unseen, seen) in percent.
+    protocol does not have is NaN. `tasks`, `biases` and `curves` are by protocol and way: the name of the task list,
+    the calibration bias, and the mean seen-unseen curve (unseen, seen) in percent.
     """
 
     columns: dict[str, np.ndarray] = field(default_factory=dict)
-    tasks: dict[str, str] = field(default_factory=dict)
-    biases: dict[str, float] = field(default_factory=dict)
-    curves: dict[str, list[list[float]]] = field(default_factory=dict)
+    tasks: dict[tuple[str, int], str] = field(default_factory=dict)
+    biases: dict[tuple[str, int], float] = field(default_factory=dict)
+    curves: dict[tuple[str, int], list[list[float]]] = field(default_factory=dict)
 
     def add(self, protocol: str, bound: BoundTasks, measured: Measured) -> None:
         """Append the rows of one protocol and way."""
-        way, group = bound.spec.way, f"{protocol}_{bound.spec.way}way"
+        way = bound.spec.way
         rows = {"protocol": np.full(bound.number, protocol, dtype=object), "way": np.full(bound.number, way, np.int32)}
         rows["task"] = np.arange(bound.number, dtype=np.int32)
         rows |= {name: values.numpy().astype(np.float32) for name, values in measured.values.items()}
@@ -47,9 +47,9 @@ class Evaluation:
             old = self.columns.get(name, np.full(before, np.nan, np.float32))
             new = rows.get(name, np.full(bound.number, np.nan, np.float32))
             self.columns[name] = np.concatenate([old, new]) if before else new
-        self.tasks[group] = bound.name
+        self.tasks[protocol, way] = bound.name
         if measured.curve is not None:
-            self.curves[group] = measured.curve.tolist()
+            self.curves[protocol, way] = measured.curve.tolist()
 
 
 @torch.no_grad()
@@ -85,7 +85,7 @@ def evaluate_cell(
             scorer, bound, bias, detailed=way in detailed_ways, memory_mb=memory_mb, progress=progress
         )
         evaluation.add("gfsl", bound, measured)
-        evaluation.biases[f"gfsl_{way}way"] = bias
+        evaluation.biases["gfsl", way] = bias
         if way in few_shot_ways:
             evaluation.add("fsl", bound, few_shot(scorer, bound, progress))
     if seen is not None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,18 @@ MEASURES = (
     *("syn_s", "proto_s", "many_s"),
 )
 RECORDS = "tasks.parquet"  # the file's name in the folder of its cell
-TASKS = "tasks"  # the metadata entry that names the task list of every "<protocol>_<way>way"
+TASKS = "tasks"  # the metadata entry that names the task list of every group
+Value = TypeVar("Value")
+
+
+def group_name(protocol: str, way: int) -> str:
+    """How files name the tasks of one protocol and way."""
+    return f"{protocol}_{way}way"
+
+
+def by_name(values: Mapping[tuple[str, int], Value]) -> dict[str, Value]:
+    """Values of groups as files keep them."""
+    return {group_name(*group): value for group, value in values.items()}
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,7 @@ class Records:
 def write_records(path: Path, columns: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
     """Write rows as Parquet; measures not given become NaN columns. Equal content gives equal bytes.
 
-    `metadata` needs `tasks`: the name of the task list of every "<protocol>_<way>way".
+    `metadata` needs `tasks`: the name of the task list of every group.
     """
     unknown = columns.keys() - KEYS.keys() - set(MEASURES)
     if unknown:
@@ -77,7 +88,7 @@ def read_records(path: Path) -> Records:
 
 
 def summarise(records: Records) -> dict[str, dict[str, Any]]:
-    """What metrics.json holds: mean and 95 % interval of every measure, by "<protocol>_<way>way"."""
+    """What metrics.json holds: mean and 95 % interval of every measure, by the name of the group."""
     summary: dict[str, dict[str, Any]] = {}
     for protocol, way in records.groups():
         values = {name: records.values(protocol, way, name) for name in MEASURES}
@@ -86,7 +97,7 @@ def summarise(records: Records) -> dict[str, dict[str, Any]]:
             if not np.isnan(array).any():
                 over_tasks = mean_interval(array)
                 group[name] = {"mean": round(over_tasks.mean, 4), "ci": round(over_tasks.ci, 4)}
-        summary[f"{protocol}_{way}way"] = group
+        summary[group_name(protocol, way)] = group
     return summary
 
 

@@ -211,16 +211,16 @@ def test_a_cell_is_tidy_and_calibrated_on_validation(tiny: Dataset, embedded: Em
         (("fsl", 3), 37),
         (("seen", 8), 11),
     ]
-    assert found.tasks.keys() == {"gfsl_2way", "gfsl_3way", "fsl_3way", "seen_8way"}
+    assert found.tasks.keys() == {("gfsl", 2), ("gfsl", 3), ("fsl", 3), ("seen", 8)}
     is_fsl = found.columns["protocol"] == "fsl"
     assert np.isnan(found.columns["hm"][is_fsl]).all() and not np.isnan(found.columns["u_u"][is_fsl]).any()
     # The few-shot answer of this method is the joint one's.
     joint = (found.columns["protocol"] == "gfsl") & (found.columns["way"] == 3)
     assert np.array_equal(found.columns["u_u"][is_fsl], found.columns["u_u"][joint])
     val = bind(tiny, embedded, draw_tasks(tiny, replace(SPEC, split="val", tasks=50), 0))
-    assert found.biases["gfsl_3way"] == best_bias(outcomes(method.scorer(val.pool), val))
+    assert found.biases["gfsl", 3] == best_bias(outcomes(method.scorer(val.pool), val))
     assert found.columns["cal_hm"][joint].mean() > found.columns["hm"][joint].mean()
-    assert len(found.curves["gfsl_2way"]) == protocol.CURVE_POINTS
+    assert len(found.curves["gfsl", 2]) == protocol.CURVE_POINTS
 
 
 def test_classifiers_of_seen_classes_are_compared_on_the_same_images(tiny: Dataset) -> None:
@@ -251,7 +251,7 @@ def test_a_second_run_gives_the_same_bytes(tiny: Dataset) -> None:
 
 def test_a_limit_takes_the_first_tasks_and_says_so(tiny: Dataset) -> None:
     limited, whole = evaluated(tiny, Nearest(8), limit=5), evaluated(tiny, Nearest(8))
-    assert limited.tasks["gfsl_3way"] == f"{whole.tasks['gfsl_3way']}[:5]"
+    assert limited.tasks["gfsl", 3] == f"{whole.tasks['gfsl', 3]}[:5]"
     assert limited.columns["task"].max() == 4
     assert np.array_equal(limited.columns["hm"][:5], whole.columns["hm"][:5])
 
