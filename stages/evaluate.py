@@ -80,7 +80,7 @@ def main(
 
     candidates = Candidates(folder, method, options, embedded, data, seed)
     tuning = read_tasks(paths.tasks(dataset, "val", selection["way"], shot))
-    chosen, built = candidates.best(tuning, selection["tasks"], device)
+    chosen, built = candidates.best(tuning, selection["tasks"], computer.memory_mb, device)
     if seen_tasks is not None:
         embedded = completed(embedded, built, data, seen_tasks.support_TWK, device)
     again = [test[count] for count in few_shot if count in test]
@@ -128,22 +128,22 @@ class Candidates:
         remember(method, self.embedded, self.data, self.seed)
         return method
 
-    def best(self, tasks: Tasks, number: int, device: torch.device) -> tuple[dict[str, Any], Method]:
+    def best(self, tasks: Tasks, number: int, memory_mb: int, device: torch.device) -> tuple[dict[str, Any], Method]:
         """The option set with the largest HM on validation tasks, and the method built with it."""
         grid = method_class(self.name).tuning_grid
         chosen, method, best = grid[0], self.build(grid[0]), 0.0
         if len(grid) > 1:
-            best = self._validated(method, tasks, number, device)
+            best = self._validated(method, tasks, number, memory_mb, device)
         for tuned in grid[1:]:
             other = self.build(tuned)
-            if (value := self._validated(other, tasks, number, device)) > best:
+            if (value := self._validated(other, tasks, number, memory_mb, device)) > best:
                 chosen, method, best = tuned, other, value
         return {**self.options, **chosen}, method
 
-    def _validated(self, method: Method, tasks: Tasks, number: int, device: torch.device) -> float:
+    def _validated(self, method: Method, tasks: Tasks, number: int, memory_mb: int, device: torch.device) -> float:
         """Mean HM on validation tasks; below any other where fine-tuning with these options diverges."""
         try:
-            return mean_hm(method, self.embedded, self.data, tasks, limit=number, device=device)
+            return mean_hm(method, self.embedded, self.data, tasks, limit=number, memory_mb=memory_mb, device=device)
         except BadInput as error:
             logger.info("an option set is left out: %s", error)
             return -1.0

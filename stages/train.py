@@ -61,7 +61,9 @@ def main(
         if training is not None:
             params, acceleration = TrainingParams(**training), Acceleration(**precision)
             tasks = read_tasks(paths.tasks(dataset, "val", selection["way"], shot))
-            validate = Validation(data, tasks, selection["tasks"], model.remembers, world.device, seed)
+            validate = Validation(
+                data, tasks, selection["tasks"], model.remembers, computer.memory_mb, world.device, seed
+            )
             result = train_shown(
                 meta_training(model, data, shot, params, acceleration, validate, world, seed),
                 cell,
@@ -80,9 +82,10 @@ class Validation:
     """HM on validation tasks, asked of a method while it trains; every validation image is embedded once a time."""
 
     def __init__(
-        self, data: Dataset, tasks: Tasks, number: int, remembers: int, device: torch.device, seed: int
+        self, data: Dataset, tasks: Tasks, number: int, remembers: int, memory_mb: int, device: torch.device, seed: int
     ) -> None:
-        self.data, self.tasks, self.number, self.device = data, tasks, number, device
+        self.data, self.tasks, self.device = data, tasks, device
+        self.number, self.memory_mb = number, memory_mb
         self.exemplars_SM = draw_exemplars(data, remembers, seed)
         self.rows_N = torch.cat([data.roles["val"], data.roles["seen_val"], self.exemplars_SM.flatten()]).unique()
 
@@ -91,7 +94,9 @@ class Validation:
         embedded = Embedded(self.rows_N, embed(method.backbone, self.data, self.rows_N, self.device), model="")
         if method.remembers:
             method.remember(embedded.of(self.exemplars_SM))
-        return mean_hm(method, embedded, self.data, self.tasks, limit=self.number, device=self.device)
+        return mean_hm(
+            method, embedded, self.data, self.tasks, limit=self.number, memory_mb=self.memory_mb, device=self.device
+        )
 
 
 def meta_training(

@@ -11,7 +11,7 @@ import torch
 
 from repro.data.dataset import Dataset
 from repro.data.episodes import Tasks
-from repro.evaluation.bound import BoundTasks, TaskPool
+from repro.evaluation.bound import MEMORY_MB, BoundTasks, TaskPool
 from repro.evaluation.calibration import best_bias
 from repro.evaluation.embed import Embedded
 from repro.evaluation.metrics import harmonic, joint_accuracies
@@ -64,7 +64,7 @@ def evaluate_cell(
     detailed_ways: tuple[int, ...] = (5,),
     seen: Tasks | None = None,
     limit: int | None = None,
-    memory_mb: int = 256,
+    memory_mb: int = MEMORY_MB,
     device: torch.device = CPU,
     progress: Progress = no_progress,
 ) -> Evaluation:
@@ -72,24 +72,22 @@ def evaluate_cell(
 
     `few_shot_ways` are the ways measured as FSL too, `detailed_ways` those with MAP and confidences; `seen` adds the
     comparison of classifiers on the seen classes. `limit` takes the first tasks of each list only, for methods that
-    fine-tune per task; the records say so.
+    fine-tune per task; the records say so. `memory_mb` bounds the measures' memory, see `TaskPool`.
     """
     method = method.to(device).eval()
     evaluation = Evaluation()
-    val_pool, test_pool = (TaskPool(split, embedded, dataset, device) for split in ("val", "test"))
+    val_pool, test_pool = (TaskPool(split, embedded, dataset, device, memory_mb) for split in ("val", "test"))
     val_scorer, scorer = method.scorer(val_pool.pool), method.scorer(test_pool.pool)
     for way, tasks in test.items():
         bias = best_bias(outcomes(val_scorer, BoundTasks(calibration[way], val_pool, limit), progress))
         bound = BoundTasks(tasks, test_pool, limit)
-        measured = generalised(
-            scorer, bound, bias, detailed=way in detailed_ways, memory_mb=memory_mb, progress=progress
-        )
+        measured = generalised(scorer, bound, bias, detailed=way in detailed_ways, progress=progress)
         evaluation.add("gfsl", bound, measured)
         evaluation.biases["gfsl", way] = bias
         if way in few_shot_ways:
             evaluation.add("fsl", bound, few_shot(scorer, bound, progress))
     if seen is not None:
-        bound = BoundTasks(seen, TaskPool("seen", embedded, dataset, device), limit)
+        bound = BoundTasks(seen, TaskPool("seen", embedded, dataset, device, memory_mb), limit)
         evaluation.add("seen", bound, Measured(seen_accuracies(method, bound, progress)))
     return evaluation
 
@@ -102,9 +100,10 @@ def mean_hm(
     tasks: Tasks,
     *,
     limit: int | None = None,
+    memory_mb: int = MEMORY_MB,
     device: torch.device = CPU,
 ) -> float:
     """Mean HM in percent, not calibrated: what model selection and tuning on validation tasks go by."""
-    task_pool = TaskPool(tasks.spec.split, embedded, dataset, device)
+    task_pool = TaskPool(tasks.spec.split, embedded, dataset, device, memory_mb)
     result = outcomes(method.to(device).eval().scorer(task_pool.pool), BoundTasks(tasks, task_pool, limit))
     return float(100 * harmonic(*joint_accuracies(result)).mean())

@@ -70,8 +70,10 @@ def embedded(tiny: Dataset) -> Embedded:
     return random_embeddings(tiny)
 
 
-def bind(dataset: Dataset, embedded: Embedded, tasks: Tasks, limit: int | None = None) -> BoundTasks:
-    return BoundTasks(tasks, TaskPool(tasks.spec.split, embedded, dataset, CPU), limit)
+def bind(
+    dataset: Dataset, embedded: Embedded, tasks: Tasks, limit: int | None = None, memory_mb: int = 256
+) -> BoundTasks:
+    return BoundTasks(tasks, TaskPool(tasks.spec.split, embedded, dataset, CPU, memory_mb), limit)
 
 
 def by_loop(method: Method, dataset: Dataset, embedded: Embedded, tasks: Tasks, bias: float) -> dict[str, list[float]]:
@@ -145,12 +147,11 @@ def test_results_are_the_same_bytes_whatever_the_chunk(
 ) -> None:
     monkeypatch.setitem(binding.BLOCK_QUERIES, "cpu", 7 * 24)
     method = Castle(nn.Identity(), DIM, tiny.seen_classes).eval()
-    bound = bind(tiny, embedded, draw_tasks(tiny, replace(SPEC, tasks=501), 0))
-    assert bound.block == 7
+    tasks = draw_tasks(tiny, replace(SPEC, tasks=501), 0)
+    bounds = [bind(tiny, embedded, tasks, memory_mb=memory) for memory in (256, memory_mb)]
+    assert bounds[0].block == 7
     with torch.no_grad():
-        first, second = (
-            generalised(method.scorer(bound.pool), bound, 0.5, memory_mb=memory) for memory in (256, memory_mb)
-        )
+        first, second = (generalised(method.scorer(bound.pool), bound, 0.5) for bound in bounds)
     assert first.curve is not None and second.curve is not None and torch.equal(first.curve, second.curve)
     for name, values in first.values.items():
         assert values.numpy().tobytes() == second.values[name].numpy().tobytes(), name
@@ -185,9 +186,9 @@ def test_memory_bounds_what_is_held_at_once(tiny: Dataset, embedded: Embedded, m
             sizes.append(len(tasks.queries_TQ))
             return super().__call__(tasks)
 
-    bound = bind(tiny, embedded, draw_tasks(tiny, replace(SPEC, tasks=3000), 0))
+    bound = bind(tiny, embedded, draw_tasks(tiny, replace(SPEC, tasks=3000), 0), memory_mb=2)
     done: list[int] = []
-    generalised(Watched(Nearest(tiny.seen_classes), bound.pool), bound, 0.0, memory_mb=2, progress=done.append)
+    generalised(Watched(Nearest(tiny.seen_classes), bound.pool), bound, 0.0, progress=done.append)
     assert set(sizes) == {bound.block}  # the last block is filled up
     assert max(held) * (16 * 8 * 24 + 8 * 8 * protocol.CURVE_POINTS) <= 2 * 2**20
     assert sum(held) == sum(done) == 3000
@@ -199,6 +200,20 @@ def evaluated(dataset: Dataset, method: Method, **options) -> Evaluation:
     val = {way: draw_tasks(dataset, replace(SPEC, split="val", way=way, tasks=50), 0) for way in (2, 3)}
     embedded = random_embeddings(dataset, seen.support_TWK)
     return evaluate_cell(method, embedded, dataset, test, val, few_shot_ways=(3,), seen=seen, **options)
+
+
+def test_every_protocol_keeps_within_the_memory(tiny: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, int]] = []
+    chunks = BoundTasks.chunks
+
+    def watched(bound):
+        told.append((bound.spec.split, bound.memory_mb))
+        return chunks(bound)
+
+    monkeypatch.setattr(BoundTasks, "chunks", watched)
+    evaluated(tiny, Nearest(tiny.seen_classes), memory_mb=3)
+    # Two ways of joint tasks with their calibration, one of few-shot tasks, and the seen classes.
+    assert sorted(told) == [("seen", 3), *[("test", 3)] * 3, *[("val", 3)] * 2]
 
 
 def test_a_cell_is_tidy_and_calibrated_on_validation(tiny: Dataset, embedded: Embedded) -> None:
