@@ -3,6 +3,7 @@
 from pathlib import Path
 
 PARAMS = Path("params.yaml")
+LOCK = Path("dvc.lock")
 RUNS = Path("runs")
 PAPER = Path("paper")
 GRID = PAPER / "grid.yaml"
@@ -18,6 +19,12 @@ def dataset(name: str) -> Path:
 def episodes(dataset_name: str) -> Path:
     """The stored tasks of one dataset, shared by all methods."""
     return Path("episodes") / dataset_name
+
+
+def tasks(dataset_name: str, split: str, way: int | None, shot: int) -> Path:
+    """One list of them; without a way, tasks over the seen classes themselves."""
+    kind = "seen" if way is None else f"{way}way"
+    return episodes(dataset_name) / split / f"{kind}-{shot}shot.safetensors"
 
 
 def pretrained(name: str) -> Path:

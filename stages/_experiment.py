@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -94,14 +95,13 @@ def run(
     *,
     stage: str,
     cell: str,
-    resume_id: str | None = None,
     runs: Path | None = None,
 ) -> Any:
     """Run the experiment's main function with `config` as its arguments, record it, and give what it returns.
 
-    The newest run of this stage and cell is continued where it was killed or interrupted with the same configuration
-    (or the run named `resume_id`, whatever its configuration); else a new one begins. `_run._id` names it. `runs` is
-    the folder of run folders, `runs/` of the repository unless given. The global seed is set to `config["seed"]`, or 0.
+    The newest run of this stage and cell is continued where it was killed or interrupted with the same configuration;
+    else a new one begins. `_run._id` names it. `runs` is the folder of run folders, `runs/` of the repository unless
+    given. The global seed is set to `config["seed"]`, or 0.
 
     BadInput ends the process with its sentence and exit code 2, an interrupt or SIGTERM with 130 or 143; any other
     exception is recorded and raised again. One of several ranks of a stage records nothing: its launcher does.
@@ -114,7 +114,7 @@ def run(
     with ExitStack() as stack:
         stack.enter_context(bad_input_exits())
         with disk_named(runs):
-            folder, lock = _take(runs, stage, cell, config, resume_id)
+            folder, lock = _take(runs, stage, cell, config)
         stack.enter_context(lock)
         stack.enter_context(_interrupts_exit())
         capture = stack.enter_context(capturing())
@@ -151,18 +151,13 @@ def _await_last_beat(current: Run) -> None:
     current._stop_heartbeat = stop_and_wait  # type: ignore[method-assign]
 
 
-def _take(runs: Path, stage: str, cell: str, config: dict[str, Any], resume_id: str | None) -> tuple[Path, TextIO]:
+def _take(runs: Path, stage: str, cell: str, config: dict[str, Any]) -> tuple[Path, TextIO]:
     """The run's folder, held by this process: the one to continue, or a new one."""
-    if resume_id is None:
-        taken = resume(runs, stage, cell, fingerprint(config))
-        folder, lock = taken or (create(runs, stage, cell), None)
-    else:
-        folder, lock = runs / resume_id, None
-        if not (folder / "run.json").is_file():
-            raise BadInput(f"there is no run {resume_id} in {runs}; remove the checkpoint that names it, or restore it")
-    lock = lock or hold(folder)
-    if lock is None:
-        raise BadInput(f"run {folder.name} is still being written by another process; wait for it or stop it")
+    if (taken := resume(runs, stage, cell, fingerprint(config))) is not None:
+        return taken
+    folder = create(runs, stage, cell)
+    while (lock := hold(folder)) is None:
+        time.sleep(0.01)  # another start has it for a moment, to see whether it can go on with this run
     return folder, lock
 
 

@@ -188,13 +188,8 @@ class TrainingParams(Strict):
 
 
 class MethodParams(Strict):
-    """A method's options, its training where it has one, and how many tasks it is measured on (0: all).
+    """A method's options, its training where it has one, and how many tasks it is measured on (0: all)."""
 
-    `pretraining` names the classifier it was pre-trained with. `base`: the method whose trained model it adapts.
-    """
-
-    pretraining: Name = "linear"
-    base: Name | None = None
     options: Options
     limit: Number
     training: TrainingParams | None = None
@@ -232,9 +227,6 @@ class Params(Strict):
                 f"{group}: {name!r} is in it or in datasets, expected in both"
                 for name in sorted(set(names) ^ set(self.datasets))
             ]
-        for name, method in self.methods.items():
-            place = f"methods.{name}.pretraining"
-            problems += unknown(place, method.pretraining, self.pretraining.classifiers)
         if self.dataset in self.episodes:
             problems += unstored(self.episodes[self.dataset], self.dataset, self.shot)
         if problems:

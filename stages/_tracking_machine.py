@@ -50,9 +50,9 @@ def packages() -> dict[str, str]:
     return versions
 
 
-def sources(root: Path, packages: tuple[str, ...] = ("repro", "stages")) -> list[Path]:
+def sources(root: Path) -> list[Path]:
     """Files of this repository that the process has imported."""
-    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in packages]
+    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in ("repro", "stages")]
     files = {Path(file).resolve() for module in modules if (file := getattr(module, "__file__", None))}
     return sorted(file for file in files if root in file.parents)
 

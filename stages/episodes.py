@@ -1,6 +1,8 @@
 """`python -m stages episodes DATASET`: draw and store the tasks that all methods are measured on."""
 
 import sys
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from repro import paths
@@ -14,16 +16,16 @@ from stages._progress import bar
 ex = prepare(Experiment("episodes"))
 
 
-def specs(episodes: EpisodeParams, val_ways: int, seen_classes: int) -> dict[str, TaskSpec]:
-    """Every task list by its name; validation lists have as many ways as there are classes for."""
-    lists = {}
+def specs(dataset: str, episodes: EpisodeParams, val_ways: int, seen_classes: int) -> dict[Path, TaskSpec]:
+    """Every task list by its file; validation lists have as many ways as there are classes for."""
+    lists, file = {}, partial(paths.tasks, dataset)
     for shot in episodes.shots:
         for entry in episodes.test:
             way, val_way = entry.way, min(entry.way, val_ways)
-            lists[f"test/{way}way-{shot}shot"] = TaskSpec("test", way, shot, entry.tasks, episodes.query)
-            lists[f"val/{way}way-{shot}shot"] = TaskSpec("val", val_way, shot, episodes.calibration, episodes.query)
+            lists[file("test", way, shot)] = TaskSpec("test", way, shot, entry.tasks, episodes.query)
+            lists[file("val", way, shot)] = TaskSpec("val", val_way, shot, episodes.calibration, episodes.query)
         if episodes.seen:
-            lists[f"test/seen-{shot}shot"] = TaskSpec("seen", seen_classes, shot, episodes.seen, query=1)
+            lists[file("test", None, shot)] = TaskSpec("seen", seen_classes, shot, episodes.seen, query=1)
     return lists
 
 
@@ -31,13 +33,13 @@ def specs(episodes: EpisodeParams, val_ways: int, seen_classes: int) -> dict[str
 def draw(dataset: str, episodes: dict[str, Any], seed: int, _run: Run) -> dict[str, str]:
     """Draw every list; what comes back names each by its content."""
     data = open_dataset(paths.dataset(dataset))
-    wanted = specs(EpisodeParams(**episodes), ways_available(data, "val"), data.seen_classes)
+    wanted = specs(dataset, EpisodeParams(**episodes), ways_available(data, "val"), data.seen_classes)
     digests = {}
     with bar(f"tasks {dataset}", len(wanted), "list") as shown:
-        for name, spec in wanted.items():
+        for file, spec in wanted.items():
             tasks: Tasks = draw_tasks(data, spec, seed)
-            write_tasks(paths.episodes(dataset) / f"{name}.safetensors", tasks)
-            digests[name] = tasks.digest
+            write_tasks(file, tasks)
+            digests[f"{file.parent.name}/{file.stem}"] = tasks.digest
             shown.update()
     return digests
 

@@ -1,4 +1,8 @@
-"""`python -m stages evaluate CELL`: measure one method on the stored tasks of its dataset."""
+"""`python -m stages evaluate CELL --dataset … --method … --shot … --model … --ways …`: measure one method on its tasks.
+
+dvc.yaml writes the command out for every cell of paper/grid.yaml (`_arguments.py` reads it). `evaluate experiment`
+takes nothing else: params.yaml begins with what it measures.
+"""
 
 import csv
 import logging
@@ -18,7 +22,16 @@ from repro.files import seal, sha256, whole_file
 from repro.methods.base import Method
 from repro.methods.registry import method_class
 from repro.models.device import pick_device
-from repro.results.records import RECORDS, TASKS, read_records, summarise, write_json, write_records
+from repro.results.records import (
+    RECORDS,
+    TASKS,
+    by_name,
+    group_name,
+    read_records,
+    summarise,
+    write_json,
+    write_records,
+)
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._params import Machine, read_params
 from stages._progress import bar
@@ -60,16 +73,19 @@ def main(
     data, computer = open_dataset(paths.dataset(dataset)), Machine(**machine)
     folder, device = Path(model), pick_device(computer.device)
     embedded = read_embedded(folder)
-    test = {count: stored_tasks(dataset, f"test/{count}way", shot) for count in ways}
-    val = {count: stored_tasks(dataset, f"val/{count}way", shot) for count in ways}
-    seen_tasks = stored_tasks(dataset, "test/seen", shot) if seen else None
+    test, val = (
+        {count: read_tasks(paths.tasks(dataset, split, count, shot)) for count in ways} for split in ("test", "val")
+    )
+    seen_tasks = read_tasks(paths.tasks(dataset, "test", None, shot)) if seen else None
 
     candidates = Candidates(folder, method, options, embedded, data, seed)
-    tuning = stored_tasks(dataset, f"val/{selection['way']}way", shot)
-    chosen, built = candidates.best(tuning, selection["tasks"], device)
+    tuning = read_tasks(paths.tasks(dataset, "val", selection["way"], shot))
+    chosen, built = candidates.best(tuning, selection["tasks"], computer.memory_mb, device)
     if seen_tasks is not None:
         embedded = completed(embedded, built, data, seen_tasks.support_TWK, device)
-    planned = sum(min(limit or tasks.spec.tasks, tasks.spec.tasks) for tasks in [*test.values(), *val.values()])
+    again = [test[count] for count in few_shot if count in test]
+    measured = [*test.values(), *val.values(), *again, *([seen_tasks] if seen_tasks else [])]
+    planned = sum(min(limit or tasks.spec.tasks, tasks.spec.tasks) for tasks in measured)
     with bar(cell, planned, "task") as shown:
         evaluation = evaluate_cell(
             built,
@@ -83,7 +99,7 @@ def main(
             limit=limit,
             memory_mb=computer.memory_mb,
             device=device,
-            progress=lambda done: (shown.update(done), None)[1],
+            progress=shown.update,
         )
     facts = {
         "cell": cell,
@@ -93,13 +109,8 @@ def main(
         "benchmark": benchmark,
         "options": chosen,
     }
-    facts |= {"model": embedded.model, "biases": evaluation.biases, TASKS: evaluation.tasks}
+    facts |= {"model": embedded.model, "biases": by_name(evaluation.biases), TASKS: by_name(evaluation.tasks)}
     return write_results(paths.results(cell), evaluation, facts, way, _run)
-
-
-def stored_tasks(dataset: str, name: str, shot: int) -> Tasks:
-    """One of the task lists that all methods share."""
-    return read_tasks(paths.episodes(dataset) / f"{name}-{shot}shot.safetensors")
 
 
 class Candidates:
@@ -117,20 +128,22 @@ class Candidates:
         remember(method, self.embedded, self.data, self.seed)
         return method
 
-    def best(self, tasks: Tasks, number: int, device: torch.device) -> tuple[dict[str, Any], Method]:
+    def best(self, tasks: Tasks, number: int, memory_mb: int, device: torch.device) -> tuple[dict[str, Any], Method]:
         """The option set with the largest HM on validation tasks, and the method built with it."""
         grid = method_class(self.name).tuning_grid
-        built = [self.build(tuned) for tuned in grid]
-        place = 0
+        chosen, method, best = grid[0], self.build(grid[0]), 0.0
         if len(grid) > 1:
-            values = [self._validated(one, tasks, number, device) for one in built]
-            place = max(range(len(grid)), key=values.__getitem__)
-        return {**self.options, **grid[place]}, built[place]
+            best = self._validated(method, tasks, number, memory_mb, device)
+        for tuned in grid[1:]:
+            other = self.build(tuned)
+            if (value := self._validated(other, tasks, number, memory_mb, device)) > best:
+                chosen, method, best = tuned, other, value
+        return {**self.options, **chosen}, method
 
-    def _validated(self, method: Method, tasks: Tasks, number: int, device: torch.device) -> float:
+    def _validated(self, method: Method, tasks: Tasks, number: int, memory_mb: int, device: torch.device) -> float:
         """Mean HM on validation tasks; below any other where fine-tuning with these options diverges."""
         try:
-            return mean_hm(method, self.embedded, self.data, tasks, limit=number, device=device)
+            return mean_hm(method, self.embedded, self.data, tasks, limit=number, memory_mb=memory_mb, device=device)
         except BadInput as error:
             logger.info("an option set is left out: %s", error)
             return -1.0
@@ -139,15 +152,15 @@ class Candidates:
 def write_results(folder: Path, evaluation: Evaluation, facts: dict[str, Any], way: int, log: Run) -> dict[str, Any]:
     """Write records, metrics and curves; give the numbers of the chosen way, which a dashboard shows."""
     write_records(folder / RECORDS, evaluation.columns, facts)
-    summary = summarise(read_records(folder / RECORDS))
+    records = read_records(folder / RECORDS)
     metrics = {
         group: {name: values[name] for name in SHOWN if name in values} | {"tasks": values["tasks"]}
-        for group, values in summary.items()
+        for group, values in summarise(records).items()
     }
     write_json(folder / "metrics.json", metrics)
-    write_json(folder / "curve.json", evaluation.curves)
-    write_rows(folder / "seen_unseen.csv", ["unseen", "seen"], evaluation.curves[f"gfsl_{way}way"])
-    joint = {int(group[5:-3]): values for group, values in metrics.items() if group.startswith("gfsl_")}
+    write_json(folder / "curve.json", by_name(evaluation.curves))
+    write_rows(folder / "seen_unseen.csv", ["unseen", "seen"], evaluation.curves["gfsl", way])
+    joint = {ways: metrics[group_name(name, ways)] for name, ways in records.groups() if name == "gfsl"}
     by_way = [[ways, values["hm"]["mean"], values["cal_hm"]["mean"]] for ways, values in sorted(joint.items())]
     write_rows(folder / "ways.csv", ["ways", "hm", "cal_hm"], by_way)
     seal(folder, RECORDS, "metrics.json", "curve.json")

@@ -40,6 +40,7 @@ def paper(
             form=form,
             way=way,
             query=query,
+            dvc_lock=paths.LOCK,
             reproduce=lambda cell: f"dvc repro {stages.get(cell, f'evaluate@{cell}')}",
             runs=writing_runs(runs_folder()),
         )

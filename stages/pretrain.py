@@ -1,4 +1,7 @@
-"""`python -m stages pretrain NAME`: fit a backbone and its many-shot classifier to the seen classes of a dataset."""
+"""`python -m stages pretrain NAME --dataset … --classifier …`: fit a backbone and its many-shot classifier.
+
+dvc.yaml writes the command out for every backbone of paper/grid.yaml (`_arguments.py` reads it).
+"""
 
 import sys
 from dataclasses import asdict, replace
@@ -7,7 +10,7 @@ from typing import Any
 import torch
 
 from repro import paths
-from repro.data.dataset import Dataset, open_dataset
+from repro.data.dataset import HEADER, Dataset, open_dataset
 from repro.data.episodes import Tasks, read_tasks
 from repro.data.loading import ImageStore
 from repro.files import sha256
@@ -21,9 +24,9 @@ from repro.training.prototypes import prototype_accuracy
 from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._params import Machine, PretrainingSettings, read_params
 from stages._processes import in_processes
-from stages.shared.configs import pretraining_config
 from stages.shared.models import Card, build_pretrained, write_model
-from stages.shared.training import augmentation_from, optimisation_from, train_shown, write_curve
+from stages.shared.pretraining import pretraining_config
+from stages.shared.training import augmentation_from, optimisation_from, train_shown
 
 ex = prepare(Experiment("pretrain"))
 MEASURE = "val_prototype_accuracy"
@@ -39,7 +42,7 @@ def main(
     epochs: int,
     random: bool,
     pretraining: dict[str, Any],
-    selection: str,
+    selection: dict[str, int],
     precision: dict[str, Any],
     machine: dict[str, Any],
     threads: int,
@@ -61,22 +64,23 @@ def main(
     model = build_pretrained(card, seed)
     with joined(computer.device) as world, own_checkpoints(paths.checkpoints(name), world):
         result = {}
-        tasks = read_tasks(paths.episodes(dataset) / f"{selection}.safetensors")
+        tasks = read_tasks(paths.tasks(dataset, "val", **selection))
         params, acceleration = PretrainingSettings(**pretraining), Acceleration(**precision)
         training = _training(model, data, tasks, epochs, params, acceleration, world, seed)
         if random:
             card = replace(card, left_out={"steps": training.steps, "optimisation": pretraining["optimisation"]})
         else:
-            settings = {"card": asdict(card), "epochs": epochs, "pretraining": pretraining}
-            settings |= {"dataset": sha256(paths.dataset(dataset) / "dataset.json")}
-            every = computer.checkpoint_every
-            train_shown(training, name, MEASURE, settings=settings, checkpoint_every=every, log=_run)
-            if world.rank == 0:
-                write_curve(paths.pretrained(name) / "curve.csv", training, MEASURE)
-                _run.add_artifact(str(paths.pretrained(name) / "curve.csv"), name="curve.csv")
-            result = {MEASURE: training.best.value} if training.best else {}
+            result = train_shown(
+                training,
+                name,
+                MEASURE,
+                paths.pretrained(name) / "curve.csv",
+                inputs={"card": asdict(card), "dataset": sha256(paths.dataset(dataset) / HEADER)},
+                checkpoint_every=computer.checkpoint_every,
+                log=_run,
+            )
         if world.rank == 0:
-            write_model(paths.pretrained(name), model, model.backbone, card, data, world.device, seed)
+            write_model(paths.pretrained(name), model, card, data, world.device, seed)
     return result
 
 

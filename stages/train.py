@@ -1,4 +1,8 @@
-"""`python -m stages train CELL`: meta-train one method from a pre-trained backbone."""
+"""`python -m stages train CELL --dataset … --method … --shot … --pretrained …`: meta-train one method from a backbone.
+
+dvc.yaml writes the command out for every cell of paper/grid.yaml (`_arguments.py` reads it). `train experiment` takes
+nothing else: params.yaml begins with what it trains.
+"""
 
 import sys
 from typing import Any
@@ -6,7 +10,7 @@ from typing import Any
 import torch
 
 from repro import paths
-from repro.data.dataset import Dataset, open_dataset
+from repro.data.dataset import HEADER, Dataset, open_dataset
 from repro.data.episodes import Tasks, draw_exemplars, read_tasks
 from repro.evaluation.cell import mean_hm
 from repro.evaluation.embed import Embedded, embed
@@ -22,9 +26,9 @@ from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
 from stages._params import Machine, TrainingParams, read_params
 from stages._processes import in_processes
 from stages.shared.configs import training_config
-from stages.shared.methods import remember, start_method
+from stages.shared.methods import start_method
 from stages.shared.models import check_model, write_model
-from stages.shared.training import augmentation_from, optimisation_from, train_shown, without_pretraining, write_curve
+from stages.shared.training import augmentation_from, optimisation_from, train_shown, without_pretraining
 
 ex = prepare(Experiment("train"))
 MEASURE = "val_hm"
@@ -58,39 +62,43 @@ def main(
             params, acceleration = TrainingParams(**training), Acceleration(**precision)
             if card.left_out:
                 params = without_pretraining(params, card.left_out)
-            tasks = read_tasks(paths.episodes(dataset) / f"val/{selection['way']}way-{shot}shot.safetensors")
-            validate = Validation(data, tasks, selection["tasks"], world.device, seed)
-            loop = meta_training(model, data, shot, params, acceleration, validate, world, seed)
-            settings = {
-                "options": options,
-                "training": params.model_dump(),
-                "dataset": sha256(paths.dataset(dataset) / "dataset.json"),
-                "pretrained": weights,
-            }
-            train_shown(loop, cell, MEASURE, settings=settings, checkpoint_every=computer.checkpoint_every, log=_run)
-            if world.rank == 0:
-                write_curve(paths.model(cell) / "curve.csv", loop, MEASURE)
-                _run.add_artifact(str(paths.model(cell) / "curve.csv"), name="curve.csv")
-            result = {MEASURE: loop.best.value} if loop.best else {}
+            tasks = read_tasks(paths.tasks(dataset, "val", selection["way"], shot))
+            validate = Validation(
+                data, tasks, selection["tasks"], model.remembers, computer.memory_mb, world.device, seed
+            )
+            result = train_shown(
+                meta_training(model, data, shot, params, acceleration, validate, world, seed),
+                cell,
+                MEASURE,
+                paths.model(cell) / "curve.csv",
+                inputs={"options": options, "dataset": sha256(paths.dataset(dataset) / HEADER), "pretrained": weights},
+                checkpoint_every=computer.checkpoint_every,
+                log=_run,
+            )
         if world.rank == 0:
-            write_model(paths.model(cell), model, model.backbone, card, data, world.device, seed)
+            write_model(paths.model(cell), model, card, data, world.device, seed)
     return result
 
 
 class Validation:
     """HM on validation tasks, asked of a method while it trains; every validation image is embedded once a time."""
 
-    def __init__(self, data: Dataset, tasks: Tasks, number: int, device: torch.device, seed: int) -> None:
-        self.data, self.tasks, self.number, self.device, self.seed = data, tasks, number, device, seed
+    def __init__(
+        self, data: Dataset, tasks: Tasks, number: int, remembers: int, memory_mb: int, device: torch.device, seed: int
+    ) -> None:
+        self.data, self.tasks, self.device = data, tasks, device
+        self.number, self.memory_mb = number, memory_mb
+        self.exemplars_SM = draw_exemplars(data, remembers, seed)
+        self.rows_N = torch.cat([data.roles["val"], data.roles["seen_val"], self.exemplars_SM.flatten()]).unique()
 
     def __call__(self, method: Method) -> float:
         """Mean HM in percent."""
-        exemplars_SM = draw_exemplars(self.data, method.remembers, self.seed)
-        rows = [self.data.roles["val"], self.data.roles["seen_val"], exemplars_SM.flatten()]
-        rows_N = torch.cat(rows).unique()
-        embedded = Embedded(rows_N, embed(method.backbone, self.data, rows_N, self.device), model="")
-        remember(method, embedded, self.data, self.seed)
-        return mean_hm(method, embedded, self.data, self.tasks, limit=self.number, device=self.device)
+        embedded = Embedded(self.rows_N, embed(method.backbone, self.data, self.rows_N, self.device), model="")
+        if method.remembers:
+            method.remember(embedded.of(self.exemplars_SM))
+        return mean_hm(
+            method, embedded, self.data, self.tasks, limit=self.number, memory_mb=self.memory_mb, device=self.device
+        )
 
 
 def meta_training(

@@ -11,14 +11,15 @@ from typing import Any
 
 from repro import paths
 from repro.data.dataset import open_dataset
-from repro.data.episodes import Tasks, read_tasks
+from repro.data.episodes import read_tasks
 from repro.errors import BadInput
 from repro.files import SEAL, sealed, sha256
-from repro.results.records import RECORDS, TASKS, Records, read_records
+from repro.results.records import RECORDS, TASKS, Records, group_name, read_records
 from stages._grid import EVALUATIONS, read_grid
 from stages._tracking import recorded
 
 SEALED = (RECORDS, "metrics.json", "curve.json")  # what an evaluation seals
+tasks_of = cache(read_tasks)  # a list is read once for all cells
 
 
 def check_results(folder: Path) -> int:
@@ -122,20 +123,14 @@ def record_problems(records: Records, line: dict[str, Any], cell: str, again: st
     if measured != len(line["measure"]["ways"]):
         yield f"{file}: joint tasks of {measured} ways, expected {len(line['measure']['ways'])}; {again}"
     for protocol, way in groups:
-        name = "seen" if protocol == "seen" else f"{way}way"
-        tasks = stored_tasks(line["cell"]["dataset"], f"{name}-{shot}shot")
-        digest, _, limit = str(records.metadata[TASKS].get(f"{protocol}_{way}way", "nothing")).partition("[:")
+        tasks = tasks_of(paths.tasks(line["cell"]["dataset"], "test", None if protocol == "seen" else way, shot))
+        group = group_name(protocol, way)
+        digest, _, limit = str(records.metadata[TASKS].get(group, "nothing")).partition("[:")
         expected, rows = int(limit.rstrip("]") or tasks.spec.tasks), len(records.values(protocol, way, "acc"))
         if digest != tasks.digest:
-            yield f"{file}: {protocol}_{way}way was measured on task list {digest}, expected {tasks.digest}; {again}"
+            yield f"{file}: {group} was measured on task list {digest}, expected {tasks.digest}; {again}"
         if rows != expected:
-            yield f"{file}: {protocol}_{way}way has {rows} tasks, expected {expected}; {again}"
-
-
-@cache
-def stored_tasks(dataset: str, name: str) -> Tasks:
-    """A test list of episodes/, read once for all cells."""
-    return read_tasks(paths.episodes(dataset) / "test" / f"{name}.safetensors")
+            yield f"{file}: {group} has {rows} tasks, expected {expected}; {again}"
 
 
 def evaluation_runs() -> tuple[set[str], dict[str, str]]:

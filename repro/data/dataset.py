@@ -135,12 +135,6 @@ def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
     return header, hashes
 
 
-def read_manifest(folder: Path) -> pd.DataFrame:
-    """The manifest, a row per image: class, label, domain, role, source, sha256."""
-    _, hashes = read_header(folder)
-    return pd.read_parquet(_checked(folder / MANIFEST, hashes))
-
-
 def open_dataset(folder: Path) -> Dataset:
     """Open a dataset folder after checking that its files are the ones that were written."""
     header, hashes = read_header(folder)

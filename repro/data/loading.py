@@ -49,15 +49,15 @@ class ImageStore:
     """All images of a dataset, fetched by row.
 
     On the CPU rows are read straight from the (memory-mapped) array. An accelerator holds the whole array if it has at
-    most `resident_bytes`; otherwise rows travel through pinned memory, asynchronously.
+    most RESIDENT_BYTES; otherwise rows travel through pinned memory, asynchronously.
     """
 
-    def __init__(self, images_NHWC: np.ndarray, device: torch.device, resident_bytes: int = RESIDENT_BYTES) -> None:
+    def __init__(self, images_NHWC: np.ndarray, device: torch.device) -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # nothing here writes
             self.images_NHWC = torch.from_numpy(images_NHWC)
         self.device = device
-        if device.type != "cpu" and images_NHWC.nbytes <= resident_bytes:
+        if device.type != "cpu" and images_NHWC.nbytes <= RESIDENT_BYTES:
             self.images_NHWC = self.images_NHWC.to(device)
 
     def fetch(self, rows_N: Tensor) -> Tensor:

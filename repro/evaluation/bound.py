@@ -22,7 +22,8 @@ from repro.methods.base import Pool, TaskBatch, take
 # Queries scored at once, by device: few enough for a processor's cache, many enough to keep an accelerator busy.
 BLOCK_QUERIES = {"cpu": 4800}
 BLOCK_QUERIES_ELSEWHERE = 120_000
-CHUNK_BLOCKS = 8  # more blocks at once are no faster
+MEMORY_MB = 256
+CHUNK_BLOCKS = 8  # more blocks at once are no faster, however much memory there is
 NUMBERS_PER_QUERY, NUMBERS_PER_TASK = 16, 800  # of 8 bytes, live at once while a chunk is measured
 CHECKED_TASKS = 1024
 
@@ -30,15 +31,20 @@ CHECKED_TASKS = 1024
 class TaskPool:
     """The embedded images that tasks of one split point into, and where each dataset row lies among them."""
 
-    def __init__(self, split: str, embedded: Embedded, dataset: Dataset, device: torch.device) -> None:
-        """All images of the split's roles; of `train`, which may be large, those that were embedded."""
+    def __init__(
+        self, split: str, embedded: Embedded, dataset: Dataset, device: torch.device, memory_mb: int = MEMORY_MB
+    ) -> None:
+        """All images of the split's roles; of `train`, which may be large, those that were embedded.
+
+        `memory_mb` bounds the memory of the measures, all threads together; each always holds one block of tasks.
+        """
         roles = set(ROLES_OF_TASKS[split])
         rows_N = torch.cat([dataset.roles[role] for role in ROLES if role in roles])
         rows_N = rows_N[torch.isin(rows_N, embedded.rows_N) | ~torch.isin(rows_N, dataset.roles["train"])]
         self.pool = Pool(embedded.of(rows_N).to(device), dataset.labels_N[rows_N].to(device))
         self.place_N = torch.full((len(dataset.labels_N),), -1, dtype=torch.int64)
         self.place_N[rows_N] = torch.arange(len(rows_N))
-        self.split, self.seen_classes, self.device = split, dataset.seen_classes, device
+        self.split, self.seen_classes, self.device, self.memory_mb = split, dataset.seen_classes, device, memory_mb
 
 
 class BoundTasks:
@@ -53,7 +59,7 @@ class BoundTasks:
         self.queries = self.seen_queries + tasks.spec.way * tasks.spec.query
         rows_per_block = BLOCK_QUERIES.get(self.device.type, BLOCK_QUERIES_ELSEWHERE)
         self.block = max(1, rows_per_block // self.queries)
-        self._place_N = task_pool.place_N
+        self.memory_mb, self._place_N = task_pool.memory_mb, task_pool.place_N
         self._check(task_pool.split)
 
     @property
@@ -62,13 +68,13 @@ class BoundTasks:
         whole = self.number == self.spec.tasks
         return self.tasks.digest if whole else f"{self.tasks.digest}[:{self.number}]"
 
-    def chunks(self, memory_mb: int) -> Iterator[range]:
-        """Cut the tasks so that the measures of all chunks that are worked on at once take `memory_mb`.
+    def chunks(self) -> Iterator[range]:
+        """Cut the tasks so that the measures of all chunks that are worked on at once take `memory_mb` at most.
 
         A chunk is one block at least.
         """
         bytes_per_task = 8 * (NUMBERS_PER_QUERY * self.queries + NUMBERS_PER_TASK)
-        blocks = memory_mb * 2**20 // (workers(self.device) * bytes_per_task * self.block)
+        blocks = self.memory_mb * 2**20 // (workers(self.device) * bytes_per_task * self.block)
         size = self.block * min(max(1, blocks), CHUNK_BLOCKS)
         for start in range(0, self.number, size):
             yield range(start, min(start + size, self.number))

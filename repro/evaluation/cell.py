@@ -11,7 +11,7 @@ import torch
 
 from repro.data.dataset import Dataset
 from repro.data.episodes import Tasks
-from repro.evaluation.bound import BoundTasks, TaskPool
+from repro.evaluation.bound import MEMORY_MB, BoundTasks, TaskPool
 from repro.evaluation.calibration import best_bias
 from repro.evaluation.embed import Embedded
 from repro.evaluation.metrics import harmonic, joint_accuracies
@@ -27,18 +27,18 @@ class Evaluation:
     """What one cell measured, in plain values.
 
     `columns` holds protocol, way and task besides the measures, a row per protocol, way and task; a measure that a
-    protocol does not have is NaN. `tasks`, `biases` and `curves` are by "<protocol>_<way>way": the name of the task
-    list, the calibration bias, and the mean seen-unseen curve (unseen, seen) in percent.
+    protocol does not have is NaN. `tasks`, `biases` and `curves` are by protocol and way: the name of the task list,
+    the calibration bias, and the mean seen-unseen curve (unseen, seen) in percent.
     """
 
     columns: dict[str, np.ndarray] = field(default_factory=dict)
-    tasks: dict[str, str] = field(default_factory=dict)
-    biases: dict[str, float] = field(default_factory=dict)
-    curves: dict[str, list[list[float]]] = field(default_factory=dict)
+    tasks: dict[tuple[str, int], str] = field(default_factory=dict)
+    biases: dict[tuple[str, int], float] = field(default_factory=dict)
+    curves: dict[tuple[str, int], list[list[float]]] = field(default_factory=dict)
 
     def add(self, protocol: str, bound: BoundTasks, measured: Measured) -> None:
         """Append the rows of one protocol and way."""
-        way, group = bound.spec.way, f"{protocol}_{bound.spec.way}way"
+        way = bound.spec.way
         rows = {"protocol": np.full(bound.number, protocol, dtype=object), "way": np.full(bound.number, way, np.int32)}
         rows["task"] = np.arange(bound.number, dtype=np.int32)
         rows |= {name: values.numpy().astype(np.float32) for name, values in measured.values.items()}
@@ -47,9 +47,9 @@ class Evaluation:
             old = self.columns.get(name, np.full(before, np.nan, np.float32))
             new = rows.get(name, np.full(bound.number, np.nan, np.float32))
             self.columns[name] = np.concatenate([old, new]) if before else new
-        self.tasks[group] = bound.name
+        self.tasks[protocol, way] = bound.name
         if measured.curve is not None:
-            self.curves[group] = measured.curve.tolist()
+            self.curves[protocol, way] = measured.curve.tolist()
 
 
 @torch.no_grad()
@@ -64,7 +64,7 @@ def evaluate_cell(
     detailed_ways: tuple[int, ...] = (5,),
     seen: Tasks | None = None,
     limit: int | None = None,
-    memory_mb: int = 256,
+    memory_mb: int = MEMORY_MB,
     device: torch.device = CPU,
     progress: Progress = no_progress,
 ) -> Evaluation:
@@ -72,24 +72,22 @@ def evaluate_cell(
 
     `few_shot_ways` are the ways measured as FSL too, `detailed_ways` those with MAP and confidences; `seen` adds the
     comparison of classifiers on the seen classes. `limit` takes the first tasks of each list only, for methods that
-    fine-tune per task; the records say so.
+    fine-tune per task; the records say so. `memory_mb` bounds the measures' memory, see `TaskPool`.
     """
     method = method.to(device).eval()
     evaluation = Evaluation()
-    val_pool, test_pool = (TaskPool(split, embedded, dataset, device) for split in ("val", "test"))
+    val_pool, test_pool = (TaskPool(split, embedded, dataset, device, memory_mb) for split in ("val", "test"))
     val_scorer, scorer = method.scorer(val_pool.pool), method.scorer(test_pool.pool)
     for way, tasks in test.items():
         bias = best_bias(outcomes(val_scorer, BoundTasks(calibration[way], val_pool, limit), progress))
         bound = BoundTasks(tasks, test_pool, limit)
-        measured = generalised(
-            scorer, bound, bias, detailed=way in detailed_ways, memory_mb=memory_mb, progress=progress
-        )
+        measured = generalised(scorer, bound, bias, detailed=way in detailed_ways, progress=progress)
         evaluation.add("gfsl", bound, measured)
-        evaluation.biases[f"gfsl_{way}way"] = bias
+        evaluation.biases["gfsl", way] = bias
         if way in few_shot_ways:
             evaluation.add("fsl", bound, few_shot(scorer, bound, progress))
     if seen is not None:
-        bound = BoundTasks(seen, TaskPool("seen", embedded, dataset, device), limit)
+        bound = BoundTasks(seen, TaskPool("seen", embedded, dataset, device, memory_mb), limit)
         evaluation.add("seen", bound, Measured(seen_accuracies(method, bound, progress)))
     return evaluation
 
@@ -102,10 +100,11 @@ def mean_hm(
     tasks: Tasks,
     *,
     limit: int | None = None,
+    memory_mb: int = MEMORY_MB,
     device: torch.device = CPU,
 ) -> float:
     """Mean HM in percent: what model selection and tuning on validation tasks go by; calibrated for some methods."""
-    task_pool = TaskPool(tasks.spec.split, embedded, dataset, device)
+    task_pool = TaskPool(tasks.spec.split, embedded, dataset, device, memory_mb)
     result = outcomes(method.to(device).eval().scorer(task_pool.pool), BoundTasks(tasks, task_pool, limit))
     bias = best_bias(result) if method.selected_calibrated else 0.0
     return float(100 * harmonic(*joint_accuracies(result, bias)).mean())

@@ -73,13 +73,10 @@ def measures(result: Outcome, bias: float) -> dict[str, Tensor]:
     return {name: 100 * values for name, values in named.items()}
 
 
-def confidences(scores: Scores, seen_total_TQ: Tensor, seen_queries: int) -> dict[str, Tensor]:
+def confidences(scores: Scores, seen_queries: int) -> dict[str, Tensor]:
     """Confidence of the own label set per task, in percent: the mean over seen queries of the largest probability of a
-    seen class, and over unseen queries of an unseen class, in the softmax over all |S| + W logits; and their ratio.
-
-    `seen_total_TQ` is the logarithm of the summed exponentials of the seen logits.
-    """
-    total_TQ = torch.logaddexp(seen_total_TQ, scores.unseen_TQW.logsumexp(dim=-1))
+    seen class, and over unseen queries of an unseen class, in the softmax over all |S| + W logits; and their ratio."""
+    total_TQ = torch.logaddexp(scores.seen_totals(), scores.unseen_TQW.logsumexp(dim=-1))
     seen_TQ = (scores.best_seen_TQ - total_TQ)[:, :seen_queries].exp()
     unseen_TQ = (scores.unseen_TQW.amax(dim=-1) - total_TQ)[:, seen_queries:].exp()
     seen_T, unseen_T = _mean(seen_TQ), _mean(unseen_TQ)

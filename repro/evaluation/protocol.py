@@ -18,8 +18,7 @@ from repro.evaluation.workers import in_order
 from repro.methods.base import Scorer, Scores, TaskBatch
 
 CURVE_POINTS = 101
-MEMORY_MB = 256
-Progress = Callable[[int], None]
+Progress = Callable[[int], object]
 
 
 def no_progress(tasks: int) -> None:
@@ -35,10 +34,10 @@ class Measured:
 
 
 def by_chunk(
-    work: Callable[[range], dict[str, Tensor]], bound: BoundTasks, memory_mb: int, progress: Progress
+    work: Callable[[range], dict[str, Tensor]], bound: BoundTasks, progress: Progress
 ) -> Iterator[dict[str, Tensor]]:
     """Yield what `work` gives for every chunk of tasks, in order, on the CPU."""
-    chunks = list(bound.chunks(memory_mb))
+    chunks = list(bound.chunks())
     for chunk, found in zip(chunks, in_order(work, chunks, bound.device), strict=True):
         yield {name: values.cpu() for name, values in found.items()}
         progress(len(chunk))
@@ -60,7 +59,7 @@ def few_shot(scorer: Scorer, bound: BoundTasks, progress: Progress = no_progress
             right.append((way_TB + bound.seen_classes == labels_TQ[:, bound.seen_queries :])[:real])
         return {"u_u": 100 * torch.cat(right).double().mean(dim=1)}
 
-    return Measured(joined(list(by_chunk(accuracy, bound, MEMORY_MB, progress))))
+    return Measured(joined(list(by_chunk(accuracy, bound, progress))))
 
 
 def generalised(
@@ -69,13 +68,9 @@ def generalised(
     bias: float,
     *,
     detailed: bool = True,
-    memory_mb: int = MEMORY_MB,
     progress: Progress = no_progress,
 ) -> Measured:
-    """All measures of the joint label set; MAP and confidence only where `detailed`.
-
-    `memory_mb` bounds the memory of the measures, all threads together; each always holds one block of tasks.
-    """
+    """All measures of the joint label set; MAP and confidence only where `detailed`."""
     unseen_G = torch.linspace(0, 1, CURVE_POINTS, dtype=torch.float64, device=bound.device)
 
     def measure(chunk: range) -> dict[str, Tensor]:
@@ -85,7 +80,7 @@ def generalised(
         return measures(result, bias) | areas | extra | curves
 
     parts, curves_G = [], torch.zeros(CURVE_POINTS, dtype=torch.int64)
-    for found in by_chunk(measure, bound, memory_mb, progress):
+    for found in by_chunk(measure, bound, progress):
         curves_G += found.pop("curves")
         parts.append(found)
     mean_G = ausuc.exact_mean(curves_G, bound.number)
@@ -99,7 +94,7 @@ def outcomes(scorer: Scorer, bound: BoundTasks, progress: Progress = no_progress
         result, _ = _scored(scorer, bound, False, chunk)
         return {"margin": result.margin_TQ, "right": result.right_TQ, "labels": result.labels_TQ}
 
-    found = joined(list(by_chunk(score, bound, MEMORY_MB, progress)))
+    found = joined(list(by_chunk(score, bound, progress)))
     return Outcome(found["margin"], found["right"], found["labels"], bound.seen_queries)
 
 
@@ -121,24 +116,17 @@ def _scored(scorer: Scorer, bound: BoundTasks, detailed: bool, chunk: range) -> 
         result = outcome(scores, labels_TQ, bound.seen_queries, bound.seen_classes)
         if result.margin_TQ.isnan().any():
             raise BadInput("a joint score is not a number; the training diverged, lower its learning rate")
-        extra = _details(scorer, batch, scores, labels_TQ, bound) if detailed else {}
+        extra = _details(scores, labels_TQ, bound) if detailed else {}
         results.append((result.margin_TQ[:real], result.right_TQ[:real], result.labels_TQ[:real]))
         extras.append({name: values[:real] for name, values in extra.items()})
     margin_TQ, right_TQ, labels_TQ = (torch.cat(parts) for parts in zip(*results, strict=True))
     return Outcome(margin_TQ, right_TQ, labels_TQ, bound.seen_queries), joined(extras)
 
 
-def _details(
-    scorer: Scorer, batch: TaskBatch, scores: Scores, labels_TQ: Tensor, bound: BoundTasks
-) -> dict[str, Tensor]:
+def _details(scores: Scores, labels_TQ: Tensor, bound: BoundTasks) -> dict[str, Tensor]:
     """MAP and confidence of one block."""
     seen = bound.seen_queries
-    if scores.seen_TQS is None:
-        seen_TAS = scorer.seen_logits(TaskBatch(batch.support_TWK, batch.queries_TQ[:, :seen]))
-        total_TQ = scorer.seen_totals(batch)
-    else:
-        seen_TAS, total_TQ = scores.seen_TQS[:, :seen], scores.seen_TQS.logsumexp(dim=-1)
     ways_TB = labels_TQ[:, seen:] - bound.seen_classes
-    return confidences(scores, total_TQ, seen) | map_measures(
-        seen_TAS, scores.unseen_TQW[:, seen:], labels_TQ[:, :seen], ways_TB
+    return confidences(scores, seen) | map_measures(
+        scores.seen_logits(seen), scores.unseen_TQW[:, seen:], labels_TQ[:, :seen], ways_TB
     )

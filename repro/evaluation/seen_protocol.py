@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from repro.evaluation.bound import BoundTasks
-from repro.evaluation.protocol import MEMORY_MB, Progress, by_chunk, joined
+from repro.evaluation.protocol import Progress, by_chunk, joined
 from repro.methods.base import Method, take
 
 
@@ -36,4 +36,4 @@ def seen_accuracies(method: Method, bound: BoundTasks, progress: Progress) -> di
             parts.append({name: 100 * right_TQ.double().mean(dim=1) for name, right_TQ in right.items()})
         return joined(parts)
 
-    return joined(list(by_chunk(accuracies, bound, MEMORY_MB, progress)))
+    return joined(list(by_chunk(accuracies, bound, progress)))

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from repro.methods.base import BatchSpec, EmbeddedBatch, Method, Pool, Scorer
 from repro.methods.shared.chunks import mean_over_chunks
+from repro.methods.shared.distances import seen_weight
 from repro.methods.shared.synthesis import Average, SharedRows, Synthesis, draw_tasks, lengths, noise_source
 from repro.methods.shared.synthesis_scorers import ACastleScorer
 
@@ -51,7 +52,7 @@ class ACastle(Method):
         super().__init__()
         self.backbone = backbone
         self.seen_classes = seen_classes
-        self.seen_weight_SD = nn.Parameter(torch.randn(seen_classes, dim) / dim**0.5, train_seen_classifier)
+        self.seen_weight_SD = seen_weight(seen_classes, dim, trained=train_seen_classifier)
         self.synthesis = Synthesis(
             dim,
             seen_classes,

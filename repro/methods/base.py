@@ -5,6 +5,7 @@ M remembered training images per seen class, C classes of a training batch, B qu
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -61,21 +62,20 @@ class Scores:
     best_seen_TQ: Tensor  # the largest seen logit
     seen_label_TQ: Tensor  # its label; the first one where logits tie
     unseen_TQW: Tensor
-    seen_TQS: Tensor | None = None  # all seen logits, where the scorer had to compute them anyway
+    seen_logits: Callable[[int], Tensor]  # all seen logits of the first queries (T×·×S), for MAP
+    seen_totals: Callable[[], Tensor]  # the logarithm of their summed exponentials (T×Q), for confidence
+
+    @classmethod
+    def of(cls, seen_TQS: Tensor, unseen_TQW: Tensor) -> "Scores":
+        """From all logits."""
+        best_TQ, label_TQ = seen_TQS.max(dim=-1)
+        return cls(best_TQ, label_TQ, unseen_TQW, lambda q: seen_TQS[:, :q], lambda: seen_TQS.logsumexp(dim=-1))
 
 
 class Scorer(Protocol):
     """A method bound to a pool: whatever does not depend on the task has been computed once per image."""
 
     def __call__(self, tasks: TaskBatch) -> Scores: ...
-
-    def seen_logits(self, tasks: TaskBatch) -> Tensor:
-        """All seen logits (T×Q×S), for MAP."""
-        ...
-
-    def seen_totals(self, tasks: TaskBatch) -> Tensor:
-        """The logarithm of the summed exponentials of the seen logits (T×Q), for confidence."""
-        ...
 
     def unseen_logits(self, tasks: TaskBatch) -> Tensor:
         """Few-shot use: scores over the task's own classes only (T×Q×W)."""
@@ -183,50 +183,37 @@ class GatheredScorer:
     def __init__(self, method: Method, pool: Pool) -> None:
         self.method, self.pool = method, pool
 
-    def _logits(self, tasks: TaskBatch) -> tuple[Tensor, Tensor]:
-        embeddings_ND = self.pool.embeddings_ND
-        return self.method.joint_logits(take(embeddings_ND, tasks.support_TWK), take(embeddings_ND, tasks.queries_TQ))
+    def _gathered(self, tasks: TaskBatch) -> tuple[Tensor, Tensor]:
+        return take(self.pool.embeddings_ND, tasks.support_TWK), take(self.pool.embeddings_ND, tasks.queries_TQ)
 
     def __call__(self, tasks: TaskBatch) -> Scores:
-        seen_TQS, unseen_TQW = self._logits(tasks)
-        best_TQ, label_TQ = seen_TQS.max(dim=-1)
-        return Scores(best_TQ, label_TQ, unseen_TQW, seen_TQS)
-
-    def seen_logits(self, tasks: TaskBatch) -> Tensor:
-        return self._logits(tasks)[0]
-
-    def seen_totals(self, tasks: TaskBatch) -> Tensor:
-        return self.seen_logits(tasks).logsumexp(dim=-1)
+        return Scores.of(*self.method.joint_logits(*self._gathered(tasks)))
 
     def unseen_logits(self, tasks: TaskBatch) -> Tensor:
-        embeddings_ND = self.pool.embeddings_ND
-        return self.method.unseen_logits(take(embeddings_ND, tasks.support_TWK), take(embeddings_ND, tasks.queries_TQ))
+        return self.method.unseen_logits(*self._gathered(tasks))
 
 
-class TableScorer:
+class TableScorer(GatheredScorer):
     """The scorer of a `FixedSeen` method: seen logits are looked up by image."""
 
+    method: FixedSeen
+
     def __init__(self, method: FixedSeen, pool: Pool) -> None:
-        self.method, self.pool = method, pool
+        super().__init__(method, pool)
         self.seen_NS = method.fixed_seen_logits(pool.embeddings_ND)
         self.best_N, self.label_N = self.seen_NS.max(dim=-1)
         self.total_N = self.seen_NS.logsumexp(dim=-1)
 
     def __call__(self, tasks: TaskBatch) -> Scores:
-        support_TWKD = take(self.pool.embeddings_ND, tasks.support_TWK)
-        unseen_TQW = self.method.joint_unseen_logits(support_TWKD, take(self.pool.embeddings_ND, tasks.queries_TQ))
-        return self.scores(tasks, unseen_TQW)
+        return self.scores(tasks, self.method.joint_unseen_logits(*self._gathered(tasks)))
 
     def scores(self, tasks: TaskBatch, unseen_TQW: Tensor) -> Scores:
         """These unseen logits beside the seen scores of the same queries."""
-        return Scores(take(self.best_N, tasks.queries_TQ), take(self.label_N, tasks.queries_TQ), unseen_TQW)
-
-    def seen_logits(self, tasks: TaskBatch) -> Tensor:
-        return take(self.seen_NS, tasks.queries_TQ)
-
-    def seen_totals(self, tasks: TaskBatch) -> Tensor:
-        return take(self.total_N, tasks.queries_TQ)
-
-    def unseen_logits(self, tasks: TaskBatch) -> Tensor:
-        embeddings_ND = self.pool.embeddings_ND
-        return self.method.unseen_logits(take(embeddings_ND, tasks.support_TWK), take(embeddings_ND, tasks.queries_TQ))
+        queries_TQ = tasks.queries_TQ
+        return Scores(
+            take(self.best_N, queries_TQ),
+            take(self.label_N, queries_TQ),
+            unseen_TQW,
+            lambda q: take(self.seen_NS, queries_TQ[:, :q]),
+            lambda: take(self.total_N, queries_TQ),
+        )

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen, Pool, Scorer
+from repro.methods.shared.distances import seen_weight
 from repro.methods.shared.swapping import swapped_cross_entropy
 from repro.methods.shared.synthesis import Average, Synthesis, draw_tasks, lengths, noise_source
 from repro.methods.shared.synthesis_scorers import CastleScorer
@@ -44,7 +45,7 @@ class Castle(FixedSeen):
         super().__init__()
         self.backbone = backbone
         self.seen_classes = seen_classes
-        self.seen_weight_SD = nn.Parameter(torch.randn(seen_classes, dim) / dim**0.5, train_seen_classifier)
+        self.seen_weight_SD = seen_weight(seen_classes, dim, trained=train_seen_classifier)
         self.synthesis = Synthesis(
             dim,
             seen_classes,

@@ -18,22 +18,13 @@ class PooledBackbone(nn.Module):
         self.num_classes = num_classes
         self.head = nn.Linear(self.num_features, num_classes) if num_classes else nn.Identity()
 
-    def get_classifier(self) -> nn.Module:
-        """The classifier, `nn.Identity` where there is none."""
-        return self.head
-
     def forward_features(self, images_NCHW: Tensor) -> Tensor:
         """The feature map before pooling (N×D×h×w)."""
         raise NotImplementedError
 
-    def forward_head(self, features_NDHW: Tensor, pre_logits: bool = False) -> Tensor:
-        """Pool, then classify unless `pre_logits`."""
-        pooled_ND = features_NDHW.mean(dim=(2, 3))
-        return pooled_ND if pre_logits else self.head(pooled_ND)
-
     def forward(self, images_NCHW: Tensor) -> Tensor:
         """Features (N×D), or logits where there is a classifier."""
-        return self.forward_head(self.forward_features(images_NCHW))
+        return self.head(self.forward_features(images_NCHW).mean(dim=(2, 3)))
 
 
 def initialise(network: nn.Module, nonlinearity: Literal["relu", "leaky_relu"]) -> None:

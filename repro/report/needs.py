@@ -11,42 +11,37 @@ from repro.results.store import Cell, Reading, Way
 
 @dataclass(frozen=True)
 class CellNeed:
-    """One cell with the protocols and ways that are read of it, and who reads them.
-
-    `optional`: only rows that the paper itself quotes from elsewhere ask for it.
-    """
+    """One cell with the protocols and ways that are read of it, and who reads them."""
 
     cell: Cell
     protocols: frozenset[tuple[str, Way]]
     needed_by: tuple[str, ...]
-    optional: bool
 
 
 def required_cells() -> list[CellNeed]:
     """Every cell behind the tables, figures and claims, sorted by name."""
-    readers: dict[Cell, list[tuple[str, bool, Reading]]] = {}
-    for reader, optional, reading in _all_readings():
-        readers.setdefault(reading.cell, []).append((reader, optional, reading))
+    readers: dict[Cell, list[tuple[str, Reading]]] = {}
+    for reader, reading in _all_readings():
+        readers.setdefault(reading.cell, []).append((reader, reading))
     return [
         CellNeed(
             cell,
-            frozenset((reading.protocol, reading.way) for _, _, reading in wanted),
-            tuple(dict.fromkeys(reader for reader, _, _ in wanted)),
-            all(optional for _, optional, _ in wanted),
+            frozenset((reading.protocol, reading.way) for _, reading in wanted),
+            tuple(dict.fromkeys(reader for reader, _ in wanted)),
         )
         for cell, wanted in sorted(readers.items(), key=lambda item: item[0].name)
     ]
 
 
-def _all_readings() -> Iterator[tuple[str, bool, Reading]]:
+def _all_readings() -> Iterator[tuple[str, Reading]]:
     for table in TABLES:
         for row in table.rows:
             for column in table.columns:
                 if reading := table.reading(row, column):
-                    yield table.key, row.cited, reading
+                    yield table.key, reading
     for figure in FIGURES:
         for reading in figure.readings():
-            yield figure.key, False, reading
+            yield figure.key, reading
     for claim in CLAIMS:
         for reading in claim.readings():
-            yield claim.key, False, reading
+            yield claim.key, reading

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal, get_args
 
 from repro.errors import BadInput
@@ -49,19 +48,19 @@ def render_paper(
     published_file: Path,
     templates: Path,
     out: Path,
-    form: Form = "beside",
-    way: int = 5,
-    query: int = 15,
-    dvc_lock: Path = Path("dvc.lock"),
-    runs: Mapping[str, WritingRun] = MappingProxyType({}),
-    reproduce: Callable[[str], str] = "dvc repro evaluate@{}".format,
+    form: Form,
+    way: int,
+    query: int,
+    dvc_lock: Path,
+    runs: Mapping[str, WritingRun],
+    reproduce: Callable[[str], str],
 ) -> Rendered:
     """Write tables.tex, figures.tex, figures/, claims.{tex,md,json}, provenance.json, report.html and main.pdf.
 
     `out` holds main.tex already; without it, or without TeX, there is no PDF and the result says so. `form` chooses
     whether tables.tex shows our numbers alone or beside the published ones. `runs` are the runs that wrote the records,
-    by the record's content hash. `reproduce` gives the command that makes
-    a cell again. Raises BadInput for an unknown form and for files that are not what they should be.
+    by the record's content hash. `way` and `query` are those of the tasks that diagrams show. `reproduce` gives the
+    command that makes a cell again. Raises BadInput for an unknown form and for files that are not what they should be.
     """
     if form not in get_args(Form):
         raise BadInput(f"form is {form!r}, expected one of {', '.join(get_args(Form))}; set it in params.yaml")

@@ -18,7 +18,6 @@ class PublishedNumber:
 
     value: float
     interval: float | None
-    kind: Kind
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def _row(facts: dict[str, Any]) -> PublishedRow:
     if kind not in get_args(Kind):
         raise ValueError(f"kind {kind}, expected measured or cited")
     numbers = {
-        column: PublishedNumber(_finite(value), None if interval is None else _finite(interval), kind)
+        column: PublishedNumber(_finite(value), None if interval is None else _finite(interval))
         for column, (value, interval) in facts["values"].items()
     }
     return PublishedRow(kind, facts.get("backbone", ""), numbers)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from repro.errors import BadInput, one_line
 from repro.files import whole_file
-from repro.results.intervals import Mean, mean_interval, paired_difference
+from repro.results.intervals import mean_interval
 
 KEYS = {"protocol": pa.string(), "way": pa.int32(), "task": pa.int32()}
 MEASURES = (
@@ -25,7 +25,18 @@ MEASURES = (
     *("syn_s", "proto_s", "many_s"),
 )
 RECORDS = "tasks.parquet"  # the file's name in the folder of its cell
-TASKS = "tasks"  # the metadata entry that names the task list of every "<protocol>_<way>way"
+TASKS = "tasks"  # the metadata entry that names the task list of every group
+Value = TypeVar("Value")
+
+
+def group_name(protocol: str, way: int) -> str:
+    """How files name the tasks of one protocol and way."""
+    return f"{protocol}_{way}way"
+
+
+def by_name(values: Mapping[tuple[str, int], Value]) -> dict[str, Value]:
+    """Values of groups as files keep them."""
+    return {group_name(*group): value for group, value in values.items()}
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,7 @@ class Records:
 def write_records(path: Path, columns: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
     """Write rows as Parquet; measures not given become NaN columns. Equal content gives equal bytes.
 
-    `metadata` needs `tasks`: the name of the task list of every "<protocol>_<way>way".
+    `metadata` needs `tasks`: the name of the task list of every group.
     """
     unknown = columns.keys() - KEYS.keys() - set(MEASURES)
     if unknown:
@@ -62,11 +73,8 @@ def write_records(path: Path, columns: Mapping[str, np.ndarray], metadata: Mappi
         pq.write_table(table, partial, compression="zstd")
 
 
-def read_records(path: Path, tasks: Mapping[str, str] | None = None) -> Records:
-    """Read one cell's rows; raises BadInput where the file is none of ours or measured other tasks than `tasks`.
-
-    `tasks` names the expected task list by "<protocol>_<way>way"; groups that it does not mention are not checked.
-    """
+def read_records(path: Path) -> Records:
+    """Read one cell's rows; raises BadInput where the file is none of ours."""
     try:
         table = pq.read_table(path)
         metadata = {key.decode(): json.loads(value) for key, value in (table.schema.metadata or {}).items()}
@@ -76,16 +84,11 @@ def read_records(path: Path, tasks: Mapping[str, str] | None = None) -> Records:
         ) from error
     if not table.schema.equals(_schema({})) or not isinstance(metadata.get(TASKS), dict):
         raise BadInput(f"{path}: its columns are not those of per-task records; evaluate the cell again")
-    for group, name in (tasks or {}).items():
-        found = metadata[TASKS].get(group, "nothing")
-        if found != name:
-            message = f"{path}: {group} was measured on task list {found}, expected {name}"
-            raise BadInput(f"{message}; evaluate the cell again")
     return Records({name: table[name].to_numpy() for name in table.column_names}, metadata)
 
 
 def summarise(records: Records) -> dict[str, dict[str, Any]]:
-    """What metrics.json holds: mean and 95 % interval of every measure, by "<protocol>_<way>way"."""
+    """What metrics.json holds: mean and 95 % interval of every measure, by the name of the group."""
     summary: dict[str, dict[str, Any]] = {}
     for protocol, way in records.groups():
         values = {name: records.values(protocol, way, name) for name in MEASURES}
@@ -94,7 +97,7 @@ def summarise(records: Records) -> dict[str, dict[str, Any]]:
             if not np.isnan(array).any():
                 over_tasks = mean_interval(array)
                 group[name] = {"mean": round(over_tasks.mean, 4), "ci": round(over_tasks.ci, 4)}
-        summary[f"{protocol}_{way}way"] = group
+        summary[group_name(protocol, way)] = group
     return summary
 
 
@@ -102,21 +105,6 @@ def write_json(path: Path, content: Any) -> None:
     """Write metrics or curves, whole or not at all; equal content gives equal bytes."""
     with whole_file(path) as partial:
         partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def difference(first: Records, second: Records, protocol: str, way: int, measure: str) -> Mean:
-    """Paired difference first − second of a measure; raises BadInput where the two were measured on other tasks.
-
-    Where one of them measured only the first tasks of the same list, those are compared.
-    """
-    group = f"{protocol}_{way}way"
-    lists = [str(records.metadata[TASKS].get(group, "nothing")).split("[")[0] for records in (first, second)]
-    if lists[0] != lists[1]:
-        message = f"{group}: one cell was measured on task list {lists[0]}, the other on {lists[1]}"
-        raise BadInput(f"{message}; evaluate both on one task list")
-    values = [records.values(protocol, way, measure) for records in (first, second)]
-    common = min(map(len, values))
-    return paired_difference(*(array[:common] for array in values))
 
 
 def _schema(metadata: Mapping[str, Any]) -> pa.Schema:

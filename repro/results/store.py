@@ -12,7 +12,7 @@ import numpy as np
 from repro.errors import BadInput, one_line
 from repro.files import sealed
 from repro.results.intervals import Mean, mean_interval
-from repro.results.records import RECORDS, TASKS
+from repro.results.records import RECORDS, TASKS, group_name
 
 # A number of unseen classes; "all" of the dataset at hand; "any" where a protocol has one row group only.
 Way = int | Literal["all", "any"]
@@ -29,7 +29,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The key of the cell in params.yaml and its folder below results/."""
+        """The key of the cell in paper/grid.yaml and its folder below results/."""
         name = f"{self.dataset}-{self.method}-{self.shot}shot"
         return f"{name}-{self.variant}" if self.variant else name
 
@@ -104,7 +104,8 @@ class Results:
             return None
         sealed(file.parent, file.name, remedy=_remedy(file.parent))
         try:
-            points = json.loads(file.read_text()).get(f"gfsl_{self.ways(cell.dataset, way)}way")
+            ways = self.ways(cell.dataset, way)
+            points = None if ways is None else json.loads(file.read_text()).get(group_name("gfsl", ways))
             return None if points is None else (np.asarray(points, float)[:, 0], np.asarray(points, float)[:, 1])
         except (ValueError, AttributeError, IndexError, TypeError) as error:
             raise BadInput(f"{file}: not a seen-unseen curve ({error}); {_remedy(file.parent)}") from error
@@ -171,7 +172,7 @@ class CellRecords:
 
         Cells that measured the first tasks of a list only name the same one.
         """
-        group = f"{protocol}_{self._way(protocol, way)}way"
+        group = group_name(protocol, self._way(protocol, way))
         lists = self.metadata.get(TASKS)
         return group, str(lists.get(group, "")).split("[")[0] if isinstance(lists, dict) else ""
 

@@ -5,7 +5,6 @@ the backbone's and before the head's part of every step, so a step does not depe
 """
 
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -50,12 +49,11 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class StepMetrics:
-    """One step: its loss and learning rate, its speed, a validation where one was due, and the best one so far."""
+    """One step: its loss and learning rate, a validation where one was due, and the best one so far."""
 
     step: int
     loss: float
     lr: float
-    images_per_second: float
     validation: float | None
     best: float | None
 
@@ -103,16 +101,13 @@ class Training:
 
     def __iter__(self) -> Iterator[StepMetrics]:
         self.learner.training_mode()
-        started = time.perf_counter()
         for step, drawn, prepared in self.embedder.batches(self.draws, range(self.step + 1, self.steps + 1)):
             loss, lr = self._advance(step, drawn, prepared)
-            speed = len(drawn.rows_N) / (time.perf_counter() - started)
             validation = self._validation(step)
             self.step = step
             for name, value in (("loss", loss), ("lr", lr), ("validation", validation)):
                 self.history[name].append(math.nan if value is None else value)
-            yield StepMetrics(step, loss, lr, speed, validation, self.best.value if self.best else None)
-            started = time.perf_counter()
+            yield StepMetrics(step, loss, lr, validation, self.best.value if self.best else None)
         if self.best:
             install(self.learner.model, self.best_weights, f"the weights of step {self.best.step}")
         self.learner.model.eval()
@@ -179,16 +174,16 @@ class Training:
 
 
 def run(
-    training: Training, folder: Path, *, checkpoint_every: int, settings: Mapping[str, Any] | None = None
+    training: Training, folder: Path, *, checkpoint_every: int, inputs: Mapping[str, Any] | None = None
 ) -> Iterator[StepMetrics]:
     """Resume from `folder` if it holds a checkpoint (at once), then train to the end, writing one at intervals.
 
-    `settings` names what else the result depends on (dataset hash, method options); resuming with others is refused.
+    `inputs` names what else the result depends on (dataset hash, method options); resuming with others is refused.
     The caller iterates, shows, logs and stores the trained model inside of `own_checkpoints(folder, …)`.
     """
     if checkpoint_every < 1:
         raise BadInput(f"checkpoint_every={checkpoint_every}: expected at least 1")
-    fingerprint = {**training.settings, **(settings or {})}
+    fingerprint = {**training.settings, "inputs": inputs or {}}
     if (snapshot := read_checkpoint(folder, fingerprint)) is not None:
         training.restore(snapshot)
     return _checkpointed(training, folder, checkpoint_every, fingerprint)

@@ -1,4 +1,4 @@
-"""What a stage is run with: its line of the grid and the parameters that concern it, brought together.
+"""What a training or an evaluation is run with: its line of the grid and the parameters that concern it.
 
 The experiment at the top of params.yaml is one more line, made here.
 """
@@ -7,29 +7,11 @@ from typing import Any
 
 from repro import paths
 from repro.errors import BadInput
+from repro.methods.registry import method_class
 from repro.paths import EXPERIMENT
-from stages._arguments import EvaluationLine, PretrainingLine, TrainingLine, line_of
+from stages._arguments import EvaluationLine, TrainingLine, line_of
 from stages._params import Params, Way
-
-PRETRAINING_SHOT = 1  # nearest-prototype accuracy of 1-shot tasks chooses the epoch
-
-
-def pretraining_config(arguments: list[str], params: Params) -> dict[str, Any]:
-    """Of one pre-trained backbone."""
-    name, line = line_of(PretrainingLine, arguments, params)
-    pretraining = params.pretraining
-    return {
-        "name": name,
-        "dataset": line.dataset,
-        "backbone": params.backbones[line.dataset].model_dump(),
-        "classifier": pretraining.classifiers[line.classifier].model_dump(),
-        "epochs": pretraining.epochs[line.dataset],
-        "random": line.random,
-        "pretraining": pretraining.model_dump(exclude={"epochs", "classifiers"}),
-        "selection": f"val/{params.measuring.selection.way}way-{PRETRAINING_SHOT}shot",
-        "precision": params.precision.model_dump(),
-        **_common(params),
-    }
+from stages.shared.pretraining import common
 
 
 def training_config(arguments: list[str], params: Params) -> dict[str, Any]:
@@ -49,7 +31,7 @@ def training_config(arguments: list[str], params: Params) -> dict[str, Any]:
         "training": None if method.training is None else method.training.model_dump(),
         "selection": params.measuring.selection.model_dump(),
         "precision": params.precision.model_dump(),
-        **_common(params),
+        **common(params),
     }
 
 
@@ -76,12 +58,8 @@ def evaluation_config(arguments: list[str], params: Params) -> dict[str, Any]:
         "limit": method.limit or None,
         "selection": measuring.selection.model_dump(),
         "benchmark": f"{params.benchmark.name}, {params.benchmark.scale}",
-        **_common(params),
+        **common(params),
     }
-
-
-def _common(params: Params) -> dict[str, Any]:
-    return {"machine": params.machine.model_dump(), "threads": params.threads, "seed": params.seed}
 
 
 def _stored_ways(ways: list[Way], dataset: str, params: Params) -> list[int]:
@@ -96,10 +74,10 @@ def _stored_ways(ways: list[Way], dataset: str, params: Params) -> list[int]:
 
 
 def _trained_experiment(params: Params) -> TrainingLine:
-    method = params.methods[params.method]
-    if method.base is not None:
-        message = f"method is {params.method!r}, which adapts a trained {method.base} and has no training of its own"
-        raise BadInput(f"{message}; vary {method.base} instead, or measure a line of `adapted` in paper/grid.yaml")
+    method = method_class(params.method)
+    if (base := method.base_method) is not None:
+        message = f"method is {params.method!r}, which adapts a trained {base} and has no training of its own"
+        raise BadInput(f"{message}; vary {base} instead, or measure a line of `adapted` in paper/grid.yaml")
     pretrained = f"{params.dataset}-{method.pretraining}"
     return TrainingLine(dataset=params.dataset, method=params.method, shot=params.shot, pretrained=pretrained)
 

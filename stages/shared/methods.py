@@ -17,7 +17,7 @@ from repro.methods.registry import method_class
 from repro.models import create_backbone
 from repro.models.weights import load_strictly
 from repro.options import check_options
-from stages.shared.models import Card, build_pretrained, read_card
+from stages.shared.models import WEIGHTS, Card, build_pretrained, read_card
 
 
 def build_method(card: Card, name: str, options: dict[str, Any], seed: int) -> Method:
@@ -34,7 +34,7 @@ def start_method(folder: Path, name: str, options: dict[str, Any], seed: int) ->
     """A method on the pre-trained backbone in `folder`, its seen classifier taken over."""
     card = read_card(folder)
     pretrained = build_pretrained(card, seed)
-    load_strictly(pretrained, folder / "model.safetensors")
+    load_strictly(pretrained, folder / WEIGHTS)
     method = build_method(card, name, options, seed)
     if (card.classifier == "cosine") != (method.pretraining == "cosine"):
         raise BadInput(f"{folder} was pre-trained as {card.classifier}, {name} starts from {method.pretraining}")
@@ -58,12 +58,12 @@ def load_method(folder: Path, name: str, options: dict[str, Any], seed: int) -> 
         return method
     method = build_method(card, name, {**card.options, **options}, seed)
     if name == card.method:
-        load_strictly(method, folder / "model.safetensors")
+        load_strictly(method, folder / WEIGHTS)
         return method
     base = getattr(method, "base", None)
     if method.base_method != card.method or not isinstance(base, nn.Module):
         raise BadInput(f"{folder} holds a trained {card.method}, {name} needs a trained {method.base_method}")
-    load_strictly(base, folder / "model.safetensors")
+    load_strictly(base, folder / WEIGHTS)
     return method
 
 

@@ -49,14 +49,12 @@ def build_pretrained(card: Card, seed: int) -> Pretrained:
     return Pretrained(backbone, dim, card.seen_classes, card.classifier, **card.classifier_options)
 
 
-def write_model(
-    folder: Path, module: nn.Module, backbone: nn.Module, card: Card, dataset: Dataset, device: torch.device, seed: int
-) -> None:
-    """Write weights, card, and the embeddings of the images that an evaluation needs, each embedded once."""
+def write_model(folder: Path, module: nn.Module, card: Card, dataset: Dataset, device: torch.device, seed: int) -> None:
+    """Write weights, card, and the backbone's embeddings of the images that an evaluation needs, each embedded once."""
     save_weights(module, folder / WEIGHTS)
     write_card(folder, card)
     rows_N = rows_needed(dataset, draw_exemplars(dataset, EXEMPLARS, seed))
-    embeddings_ND = embed(backbone, dataset, rows_N, device)
+    embeddings_ND = embed(module.get_submodule("backbone"), dataset, rows_N, device)
     write_embeddings(folder / EMBEDDINGS, Embedded(rows_N, embeddings_ND, sha256(folder / WEIGHTS)))
     seal(folder, CARD, WEIGHTS, EMBEDDINGS)
 
@@ -75,7 +73,7 @@ def read_card(folder: Path) -> Card:
         check_options("its card", facts, Card)
         return card
     except (OSError, ValueError, TypeError) as error:
-        raise BadInput(f"{folder}: no readable model.json ({error}); run the stage that trains it again") from error
+        raise BadInput(f"{folder}: no readable {CARD} ({error}); run the stage that trains it again") from error
 
 
 def check_model(folder: Path) -> str:

@@ -44,13 +44,21 @@ def augmentation_from(params: AugmentationParams) -> Augmentation:
 
 
 def train_shown(
-    training: Training, name: str, measure: str, *, settings: Mapping[str, Any], checkpoint_every: int, log: Run
-) -> None:
-    """Train to the end, resuming where a checkpoint lies; show a bar and log every step's scalars.
+    training: Training,
+    name: str,
+    measure: str,
+    curve: Path,
+    *,
+    inputs: Mapping[str, Any],
+    checkpoint_every: int,
+    log: Run,
+) -> dict[str, float]:
+    """Train to the end, resuming where a checkpoint lies; show a bar, log every step's scalars, write and attach the
+    curve, and give the best value of the measure.
 
-    `settings` is what the result depends on besides the loop's own numbers.
+    `inputs` is what the result depends on besides the loop's own settings.
     """
-    steps = run(training, paths.checkpoints(name), checkpoint_every=checkpoint_every, settings=settings)
+    steps = run(training, paths.checkpoints(name), checkpoint_every=checkpoint_every, inputs=inputs)
     with bar(name, training.steps, "step") as shown:
         shown.update(training.step)
         for metrics in steps:
@@ -61,6 +69,10 @@ def train_shown(
             best = {} if metrics.best is None else {measure: f"{metrics.best:.2f}"}
             shown.set_postfix({"loss": f"{metrics.loss:.3f}", **best})
             shown.update()
+    if training.world.rank == 0:
+        write_curve(curve, training, measure)
+        log.add_artifact(str(curve), name=curve.name)
+    return {measure: training.best.value} if training.best else {}
 
 
 def write_curve(file: Path, training: Training, measure: str) -> None:

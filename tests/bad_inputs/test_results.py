@@ -1,6 +1,8 @@
 """Records, published numbers and run folders that are not what they should be."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -66,13 +68,18 @@ def test_records_that_are_none_get_one_sentence(name: str, workspace: Path, bad_
 
 
 def test_records_of_other_tasks_get_one_sentence(workspace: Path, bad_inputs) -> None:
+    lists = json.dumps({"gfsl_5way": "one list", "fsl_5way": "another list"})
+    table(lambda rows: rows.replace_schema_metadata({"tasks": lists}))(workspace)
+    seal(workspace / CELL, "tasks.parquet")
     bad_inputs.tried()
 
     def read() -> None:
+        results = Results(workspace / "results" / "cells", {})
+        results.sample(HM)
         with bad_input_exits():
-            read_records(workspace / RECORDS, tasks={"gfsl_5way": "another list"})
+            results.sample(replace(HM, protocol="fsl", measure="u_u"))
 
-    ended(read).require("expected another list; evaluate the cell again")
+    ended(read).require("fsl_5way was measured on task list another list; expected one list for all cells")
     bad_inputs.answered()
 
 

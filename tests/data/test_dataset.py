@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from repro.data.dataset import ROLES, SPLIT_OF_ROLE, Dataset, open_dataset, read_manifest
+from repro.data.dataset import MANIFEST, ROLES, SPLIT_OF_ROLE, Dataset, open_dataset
 from repro.errors import BadInput
 from tests.conftest import write_tiny_dataset
 
@@ -23,7 +24,7 @@ def test_seen_classes_come_first_and_roles_are_contiguous(tiny: Dataset) -> None
 def test_every_row_keeps_its_image(tiny_folder: Path, tiny: Dataset) -> None:
     import hashlib
 
-    hashes = read_manifest(tiny_folder)["sha256"]
+    hashes = pd.read_parquet(tiny_folder / MANIFEST)["sha256"]
     for row in range(0, len(hashes), 17):
         assert hashlib.sha256(np.ascontiguousarray(tiny.images_NHWC[row]).tobytes()).hexdigest() == hashes[row]
 

@@ -11,6 +11,7 @@ import torch
 
 from repro.data.episodes import TaskSpec, draw_tasks
 from repro.evaluation.bound import BoundTasks, TaskPool
+from repro.evaluation.cell import CPU
 from repro.evaluation.protocol import generalised
 from repro.methods.base import Scorer
 from repro.methods.castle import Castle
@@ -25,7 +26,7 @@ CLEAR = Path("/proc/self/clear_refs")
 def task_list() -> tuple[Scorer, BoundTasks]:
     dataset = bench.example_dataset(seen=20, test=8, seen_images=30, test_images=30)
     tasks = draw_tasks(dataset, TaskSpec("test", 5, 1, LIST, 10), 0)
-    bound = BoundTasks(tasks, TaskPool("test", bench.example_embeddings(dataset, 32), dataset, torch.device("cpu")))
+    bound = BoundTasks(tasks, TaskPool("test", bench.example_embeddings(dataset, 32), dataset, CPU, MEMORY_MB))
     with torch.no_grad():
         return bench.example_method(Castle, dataset, 32).scorer(bound.pool), bound
 
@@ -35,7 +36,7 @@ def peak_mb(scorer: Scorer, bound: BoundTasks, number: int) -> float:
     bound.number = number
     CLEAR.write_text("5")  # the peak begins anew
     before = _status_mb("VmRSS")
-    generalised(scorer, bound, 0.25, memory_mb=MEMORY_MB)
+    generalised(scorer, bound, 0.25)
     return _status_mb("VmHWM") - before
 
 
@@ -51,7 +52,8 @@ def test_peak_memory_is_bounded_and_does_not_grow_with_the_tasks() -> None:
     )
     assert done.returncode == 0, done.stderr
     few, many = json.loads(done.stdout)
-    assert many <= few + OUTPUTS_MB + 4 and many <= 2 * MEMORY_MB
+    # Threads that drift apart move a peak by up to a chunk each; 7000 more tasks held at once would take 130 MB.
+    assert many <= few + OUTPUTS_MB + MEMORY_MB and many <= 2 * MEMORY_MB
 
 
 def test_time_grows_no_faster_than_the_number_of_tasks() -> None:
@@ -60,7 +62,7 @@ def test_time_grows_no_faster_than_the_number_of_tasks() -> None:
     for number in (1000, 1000, LIST):
         bound.number = number
         start = time.process_time()
-        generalised(scorer, bound, 0.25, memory_mb=MEMORY_MB)
+        generalised(scorer, bound, 0.25)
         seconds[number] = time.process_time() - start
     assert seconds[LIST] <= 2 * LIST / 1000 * seconds[1000]
 

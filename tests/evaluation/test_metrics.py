@@ -25,8 +25,7 @@ class Task:
 
     def __init__(self, seen: np.ndarray, unseen: np.ndarray, labels: np.ndarray, th: int) -> None:
         self.seen, self.unseen, self.labels, self.th = seen, unseen, labels, th
-        best, label = torch.from_numpy(seen)[None].max(dim=-1)
-        self.scores = Scores(best, label, torch.from_numpy(unseen)[None])
+        self.scores = Scores.of(torch.from_numpy(seen)[None], torch.from_numpy(unseen)[None])
         self.outcome = outcome(self.scores, torch.from_numpy(labels)[None], th, seen.shape[1])
 
     def curve(self) -> tuple[ausuc.Curve, torch.Tensor]:
@@ -124,7 +123,7 @@ def test_confidence_is_the_largest_joint_probability_of_the_own_label_set(task: 
     joint = np.exp(np.concatenate([task.seen, task.unseen], axis=1).astype(np.float64))
     probability = joint / joint.sum(axis=1, keepdims=True)
     classes = task.seen.shape[1]
-    found = confidences(task.scores, torch.from_numpy(task.seen)[None].logsumexp(dim=-1), task.th)
+    found = confidences(task.scores, task.th)
     assert found["conf_seen"].item() == pytest.approx(
         100 * probability[: task.th, :classes].max(axis=1).mean(), rel=1e-5
     )

@@ -72,8 +72,10 @@ def embedded(tiny: Dataset) -> Embedded:
     return random_embeddings(tiny)
 
 
-def bind(dataset: Dataset, embedded: Embedded, tasks: Tasks, limit: int | None = None) -> BoundTasks:
-    return BoundTasks(tasks, TaskPool(tasks.spec.split, embedded, dataset, CPU), limit)
+def bind(
+    dataset: Dataset, embedded: Embedded, tasks: Tasks, limit: int | None = None, memory_mb: int = 256
+) -> BoundTasks:
+    return BoundTasks(tasks, TaskPool(tasks.spec.split, embedded, dataset, CPU, memory_mb), limit)
 
 
 def by_loop(method: Method, dataset: Dataset, embedded: Embedded, tasks: Tasks, bias: float) -> dict[str, list[float]]:
@@ -147,12 +149,11 @@ def test_results_are_the_same_bytes_whatever_the_chunk(
 ) -> None:
     monkeypatch.setitem(binding.BLOCK_QUERIES, "cpu", 7 * 24)
     method = Castle(nn.Identity(), DIM, tiny.seen_classes).eval()
-    bound = bind(tiny, embedded, draw_tasks(tiny, replace(SPEC, tasks=501), 0))
-    assert bound.block == 7
+    tasks = draw_tasks(tiny, replace(SPEC, tasks=501), 0)
+    bounds = [bind(tiny, embedded, tasks, memory_mb=memory) for memory in (256, memory_mb)]
+    assert bounds[0].block == 7
     with torch.no_grad():
-        first, second = (
-            generalised(method.scorer(bound.pool), bound, 0.5, memory_mb=memory) for memory in (256, memory_mb)
-        )
+        first, second = (generalised(method.scorer(bound.pool), bound, 0.5) for bound in bounds)
     assert first.curve is not None and second.curve is not None and torch.equal(first.curve, second.curve)
     for name, values in first.values.items():
         assert values.numpy().tobytes() == second.values[name].numpy().tobytes(), name
@@ -187,9 +188,9 @@ def test_memory_bounds_what_is_held_at_once(tiny: Dataset, embedded: Embedded, m
             sizes.append(len(tasks.queries_TQ))
             return super().__call__(tasks)
 
-    bound = bind(tiny, embedded, draw_tasks(tiny, replace(SPEC, tasks=3000), 0))
+    bound = bind(tiny, embedded, draw_tasks(tiny, replace(SPEC, tasks=3000), 0), memory_mb=2)
     done: list[int] = []
-    generalised(Watched(Nearest(tiny.seen_classes), bound.pool), bound, 0.0, memory_mb=2, progress=done.append)
+    generalised(Watched(Nearest(tiny.seen_classes), bound.pool), bound, 0.0, progress=done.append)
     assert set(sizes) == {bound.block}  # the last block is filled up
     assert max(held) * (16 * 8 * 24 + 8 * 8 * protocol.CURVE_POINTS) <= 2 * 2**20
     assert sum(held) == sum(done) == 3000
@@ -203,6 +204,20 @@ def evaluated(dataset: Dataset, method: Method, **options) -> Evaluation:
     return evaluate_cell(method, embedded, dataset, test, val, few_shot_ways=(3,), seen=seen, **options)
 
 
+def test_every_protocol_keeps_within_the_memory(tiny: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, int]] = []
+    chunks = BoundTasks.chunks
+
+    def watched(bound):
+        told.append((bound.spec.split, bound.memory_mb))
+        return chunks(bound)
+
+    monkeypatch.setattr(BoundTasks, "chunks", watched)
+    evaluated(tiny, Nearest(tiny.seen_classes), memory_mb=3)
+    # Two ways of joint tasks with their calibration, one of few-shot tasks, and the seen classes.
+    assert sorted(told) == [("seen", 3), *[("test", 3)] * 3, *[("val", 3)] * 2]
+
+
 def test_a_cell_is_tidy_and_calibrated_on_validation(tiny: Dataset, embedded: Embedded) -> None:
     method = Nearest(tiny.seen_classes)
     found = evaluated(tiny, method)
@@ -213,16 +228,16 @@ def test_a_cell_is_tidy_and_calibrated_on_validation(tiny: Dataset, embedded: Em
         (("fsl", 3), 37),
         (("seen", 8), 11),
     ]
-    assert found.tasks.keys() == {"gfsl_2way", "gfsl_3way", "fsl_3way", "seen_8way"}
+    assert found.tasks.keys() == {("gfsl", 2), ("gfsl", 3), ("fsl", 3), ("seen", 8)}
     is_fsl = found.columns["protocol"] == "fsl"
     assert np.isnan(found.columns["hm"][is_fsl]).all() and not np.isnan(found.columns["u_u"][is_fsl]).any()
     # The few-shot answer of this method is the joint one's.
     joint = (found.columns["protocol"] == "gfsl") & (found.columns["way"] == 3)
     assert np.array_equal(found.columns["u_u"][is_fsl], found.columns["u_u"][joint])
     val = bind(tiny, embedded, draw_tasks(tiny, replace(SPEC, split="val", tasks=50), 0))
-    assert found.biases["gfsl_3way"] == best_bias(outcomes(method.scorer(val.pool), val))
+    assert found.biases["gfsl", 3] == best_bias(outcomes(method.scorer(val.pool), val))
     assert found.columns["cal_hm"][joint].mean() > found.columns["hm"][joint].mean()
-    assert len(found.curves["gfsl_2way"]) == protocol.CURVE_POINTS
+    assert len(found.curves["gfsl", 2]) == protocol.CURVE_POINTS
 
 
 def test_classifiers_of_seen_classes_are_compared_on_the_same_images(tiny: Dataset) -> None:
@@ -253,7 +268,7 @@ def test_a_second_run_gives_the_same_bytes(tiny: Dataset) -> None:
 
 def test_a_limit_takes_the_first_tasks_and_says_so(tiny: Dataset) -> None:
     limited, whole = evaluated(tiny, Nearest(8), limit=5), evaluated(tiny, Nearest(8))
-    assert limited.tasks["gfsl_3way"] == f"{whole.tasks['gfsl_3way']}[:5]"
+    assert limited.tasks["gfsl", 3] == f"{whole.tasks['gfsl', 3]}[:5]"
     assert limited.columns["task"].max() == 4
     assert np.array_equal(limited.columns["hm"][:5], whole.columns["hm"][:5])
 

@@ -14,10 +14,11 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
-from repro.data.dataset import open_dataset, read_manifest
+from repro.data.dataset import MANIFEST, open_dataset
 from repro.errors import BadInput
 from repro.preparation import packing
 from repro.preparation.collection import Collection
@@ -48,7 +49,7 @@ def digest_of(folder: Path) -> dict[str, str]:
 
 def test_packed_pixels_are_the_decoded_files_and_the_manifest_has_their_hashes(tree: Path, tmp_path: Path):
     pack(folder_collection(tree), tmp_path / "out", size=10)
-    dataset, manifest = open_dataset(tmp_path / "out"), read_manifest(tmp_path / "out")
+    dataset, manifest = open_dataset(tmp_path / "out"), pd.read_parquet(tmp_path / "out" / MANIFEST)
     assert dataset.images_NHWC.shape == (210, 10, 10, 3)
     for row in (0, 63, 64, 150, 209):
         file = tree / manifest["source"][row]

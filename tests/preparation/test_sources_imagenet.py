@@ -7,9 +7,10 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from repro.data.dataset import open_dataset, read_manifest
+from repro.data.dataset import MANIFEST, open_dataset
 from repro.errors import BadInput
 from repro.preparation import listing
 from repro.preparation.packing import pack
@@ -128,7 +129,7 @@ def test_mini_packs_to_the_same_bytes_twice(mini, tmp_path: Path):
     dataset = open_dataset(tmp_path / "one")
     assert dataset.seen_classes == 2
     assert len(dataset.roles["train"]) == 12
-    packed = read_manifest(tmp_path / "one")
+    packed = pd.read_parquet(tmp_path / "one" / MANIFEST)
     assert not set(packed[packed.role == "train"].sha256) & set(packed[packed.role.str.startswith("seen_")].sha256)
 
 
@@ -244,7 +245,7 @@ def test_tiered_packs_give_true_colours_and_all_counts(tmp_path: Path, images: s
     assert role_counts(collection) == {"train": 8, "val": 10, "test": 20, "seen_val": 6, "seen_test": 6}
     assert_roles_are_disjoint(collection)
     pack(collection, tmp_path / "out", size=12)
-    dataset, manifest = open_dataset(tmp_path / "out"), read_manifest(tmp_path / "out")
+    dataset, manifest = open_dataset(tmp_path / "out"), pd.read_parquet(tmp_path / "out" / MANIFEST)
     for row, (source, label) in enumerate(zip(manifest["source"], manifest["label"], strict=True)):
         stem, place = source.split("_")[0], int(source.split("#")[1])
         assert np.array_equal(dataset.images_NHWC[row], pixels[stem][place])

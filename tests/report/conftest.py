@@ -44,8 +44,11 @@ def render(results: Path, out: Path, form: Form = "beside", main: bool = False) 
         templates=PAPER / "templates",
         out=out,
         form=form,
+        way=5,
+        query=15,
         dvc_lock=results.parent / "dvc.lock",
         runs={sha256(file): WritingRun("17", "abc1234", {}) for file in results.glob("*/tasks.parquet")},
+        reproduce="dvc repro evaluate@{}".format,
     )
 
 

@@ -10,9 +10,8 @@ import pytest
 from repro.errors import BadInput
 from repro.report.figure_layout import DIAGRAMS, FIGURES
 from repro.report.layout import TABLES
-from repro.report.paper import render_paper
 from repro.results.paper_claims import CLAIMS
-from tests.report.conftest import BENCHMARK, DATASETS, MISSING, PAPER, Paper, render
+from tests.report.conftest import BENCHMARK, MISSING, Paper, render
 
 
 def test_every_file_is_written(paper: Paper) -> None:
@@ -114,15 +113,7 @@ def test_an_empty_results_folder_renders_dashes_and_open_claims(tmp_path: Path) 
 
 def test_an_unknown_form_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="form is 'both', expected one of ours, beside"):
-        render_paper(
-            tmp_path,
-            DATASETS,
-            BENCHMARK,
-            published_file=PAPER / "published.yaml",
-            templates=PAPER / "templates",
-            out=tmp_path,
-            form="both",  # type: ignore[arg-type]
-        )
+        render(tmp_path, tmp_path / "out", form="both")  # type: ignore[arg-type]
 
 
 def test_the_pdf_has_every_table_and_figure(paper: Paper) -> None:

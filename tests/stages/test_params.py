@@ -39,7 +39,6 @@ def changed(tmp_path: Path, *path: str, value: object) -> Path:
         (("methods", "castle", "training", "steps"), 0, "methods.castle.training.steps is 0, expected"),
         (("methods", "castle", "training", "optimisation", "lr"), -0.1, "lr is -0.1, expected"),
         (("method",), "castel", "method is 'castel', expected one of acastle,"),
-        (("methods", "dfsl", "pretraining"), "no", "methods.dfsl.pretraining is 'no', expected one of cosine"),
         (("backbones", "maxi"), {"name": "x"}, "backbones: 'maxi' is in it or in datasets, expected in both"),
         (("threads",), 0, "threads is 0, expected"),
         (("measuring", "few_shot"), ["none"], "measuring.few_shot.0"),

@@ -12,7 +12,8 @@ from repro.models.pretrained import Pretrained
 from repro.training.episodic import meta_train
 from repro.training.pretrain import pretrain
 from stages._params import Params, read_params
-from stages.shared.configs import evaluation_config, pretraining_config, training_config
+from stages.shared.configs import evaluation_config, training_config
+from stages.shared.pretraining import pretraining_config
 from stages.shared.training import augmentation_from, optimisation_from
 from tests.training.small import DIM, small_backbone
 
@@ -44,13 +45,6 @@ def test_every_line_of_the_grid_is_understood(scale: str) -> None:
         _, _, _, name, *told = stage.cmd.split()
         if name in CONFIGS:
             assert CONFIGS[name](["", *told], params(scale))["dataset"] in params(scale).datasets, stage.addressing
-
-
-@every_scale
-def test_a_method_starts_from_the_pre_training_it_asks_for(scale: str) -> None:
-    for name, method in params(scale).methods.items():
-        assert method.pretraining == method_class(name).pretraining, name
-        assert method.base == method_class(name).base_method, name
 
 
 def test_the_papers_numbers() -> None:

@@ -40,10 +40,10 @@ def toy(cell: str, steps: int, checkpoint: str, trouble: str, pause: float, seed
 DEFAULTS = {"dataset": "mini", "method": "castle", "shot": 1, "steps": 5, "checkpoint": "", "trouble": "", "pause": 0.0}
 
 
-def record(runs: Path, cell: str = "mini-castle-1shot", resume_id: str | None = None, **config: object) -> object:
+def record(runs: Path, cell: str = "mini-castle-1shot", **config: object) -> object:
     """Record one run of the toy stage in this process."""
     settings = {**DEFAULTS, "cell": cell, "seed": 0, **config}
-    return run(ex, settings, stage="toy", cell=cell, resume_id=resume_id, runs=runs)
+    return run(ex, settings, stage="toy", cell=cell, runs=runs)
 
 
 if __name__ == "__main__":

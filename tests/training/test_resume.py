@@ -114,7 +114,7 @@ def test_a_kill_while_writing_leaves_the_last_checkpoint(
 def checkpoints(tiny: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkpoint folder of a meta-training stopped after 5 steps."""
     folder = tmp_path_factory.mktemp("stopped") / "checkpoints"
-    for metrics in run(small_meta_training(tiny), folder, checkpoint_every=5, settings={"dataset_sha256": "abc"}):
+    for metrics in run(small_meta_training(tiny), folder, checkpoint_every=5, inputs={"dataset_sha256": "abc"}):
         if metrics.step == 6:
             break
     return folder
@@ -133,12 +133,12 @@ def test_other_settings_are_refused_by_name(
     tiny: Dataset, checkpoints: Path, options: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises(BadInput, match=f"{sentence}; restore the setting, or delete"):
-        run(small_meta_training(tiny, **options), checkpoints, checkpoint_every=5, settings={"dataset_sha256": "abc"})
+        run(small_meta_training(tiny, **options), checkpoints, checkpoint_every=5, inputs={"dataset_sha256": "abc"})
 
 
-def test_settings_of_the_caller_count_too(tiny: Dataset, checkpoints: Path) -> None:
-    with pytest.raises(BadInput, match="dataset_sha256 = 'abc', now it is 'xyz'"):
-        run(small_meta_training(tiny), checkpoints, checkpoint_every=5, settings={"dataset_sha256": "xyz"})
+def test_inputs_that_the_caller_names_count_too(tiny: Dataset, checkpoints: Path) -> None:
+    with pytest.raises(BadInput, match="inputs.dataset_sha256 = 'abc', now it is 'xyz'"):
+        run(small_meta_training(tiny), checkpoints, checkpoint_every=5, inputs={"dataset_sha256": "xyz"})
 
 
 @pytest.mark.parametrize("file", ["state.json", "weights.safetensors", "momentum.safetensors", "history.safetensors"])
@@ -154,7 +154,7 @@ def test_a_damaged_checkpoint_is_named(
         half = len(content) // 2
         victim.write_bytes(content[:half] if damage == "cut" else b"\xff" + content[1:])
     with pytest.raises(BadInput, match="step-000000005.*delete .* to start this training anew"):
-        run(small_meta_training(tiny), tmp_path / "copy", checkpoint_every=5, settings={"dataset_sha256": "abc"})
+        run(small_meta_training(tiny), tmp_path / "copy", checkpoint_every=5, inputs={"dataset_sha256": "abc"})
 
 
 @pytest.mark.parametrize("lines", [0, 1, 4])

@@ -186,15 +186,7 @@ class ACastleScorer:
         seen_TQS = take(self.of_theta_NS, tasks.queries_TQ).mul_(factor_T1S)
         seen_TQS.addcmul_(take(self.of_mix_NS, tasks.queries_TQ), a_T1S * factor_T1S)
         seen_TQS.baddbmm_(of_values_TWQ.mT, beta_TWS * factor_T1S)
-        return Scores(*seen_TQS.max(dim=-1), unseen_TWQ.mT, seen_TQS)
-
-    def seen_logits(self, tasks: TaskBatch) -> Tensor:
-        seen_TQS = self(tasks).seen_TQS
-        assert seen_TQS is not None
-        return seen_TQS
-
-    def seen_totals(self, tasks: TaskBatch) -> Tensor:
-        return self.seen_logits(tasks).logsumexp(dim=-1)
+        return Scores.of(seen_TQS, unseen_TWQ.mT)
 
     def unseen_logits(self, tasks: TaskBatch) -> Tensor:
         """Few-shot use: the many-shot classifiers are left out of the context."""
