@@ -19,7 +19,7 @@ from stages._grid import EVALUATIONS, read_grid
 from stages._tracking import recorded
 
 SEALED = (RECORDS, "metrics.json", "curve.json")  # what an evaluation seals
-tasks_of = cache(read_tasks)  # a list is read once for all cells
+stored_tasks = cache(read_tasks)  # a list is read once for all cells
 
 
 def check_results(folder: Path) -> int:
@@ -123,7 +123,7 @@ def record_problems(records: Records, line: dict[str, Any], cell: str, again: st
     if measured != len(line["measure"]["ways"]):
         yield f"{file}: joint tasks of {measured} ways, expected {len(line['measure']['ways'])}; {again}"
     for protocol, way in groups:
-        tasks = tasks_of(paths.tasks(line["cell"]["dataset"], "test", None if protocol == "seen" else way, shot))
+        tasks = stored_tasks(paths.tasks(line["cell"]["dataset"], "test", None if protocol == "seen" else way, shot))
         group = group_name(protocol, way)
         digest, _, limit = str(records.metadata[TASKS].get(group, "nothing")).partition("[:")
         expected, rows = int(limit.rstrip("]") or tasks.spec.tasks), len(records.values(protocol, way, "acc"))

@@ -13,7 +13,7 @@ from tests.pipeline.small_params import small_params
 
 COMMANDS = (
     "stages episodes mini",
-    "stages pretrain mini-linear --dataset mini --classifier linear --random",
+    "stages pretrain mini-linear --dataset mini --classifier linear",
     "stages evaluate mini-mc_knn-1shot --dataset mini --method mc_knn --shot 1 --ways 5 "
     "--model models/pretrained/mini-linear",
 )
@@ -21,7 +21,7 @@ COMMANDS = (
 
 @pytest.fixture(scope="session")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One dataset of noise, its tasks, a backbone with initial weights, and one method measured."""
+    """One dataset of noise, its tasks, a backbone after one epoch, and one method measured."""
     folder = tmp_path_factory.mktemp("sound")
     params = small_params()
     for group in (params["datasets"], params["episodes"], params["backbones"], params["pretraining"]["epochs"]):

@@ -50,13 +50,14 @@ def test_every_stage_of_the_pipeline_is_counted() -> None:
     names = Counter(stage.addressing.partition("@")[0] for stage in Repo(str(ROOT)).index.stages)
     assert f"\n| {sum(names.values())} | " in tables().split("\n\n")[-1]
     assert names["pretrain"] == len(GRID["pretrained"])
-    assert names["train"] == len(list(costs.meta_trainings(PARAMS, GRID["cells"].values())))
+    assert names["train"] == len(list(costs.meta_trainings(PARAMS, GRID)))
 
 
 def test_steps_and_images_are_those_of_the_settings() -> None:
     (mini,) = costs.pretrainings(PARAMS, [GRID["pretrained"]["mini-linear"]])
     assert (mini.steps, mini.images) == (200 * (38_400 // 128), 128)
-    cells = {name: next(costs.meta_trainings(PARAMS, [GRID["cells"][name]])) for name in GRID["cells"]}
+    cells = dict(zip(GRID["cells"], costs.meta_trainings(PARAMS, GRID), strict=True))
     assert (cells["mini-castle-1shot"].steps, cells["mini-castle-1shot"].images) == (10_000, 24 + 128)
     assert cells["mini-castle-5shot"].images == 24 * 5 + 128
+    assert cells["mini-castle-1shot-scratch"].steps == mini.steps + 10_000  # in place of pre-training, and besides
     assert cells["mini-dfsl-1shot"].trained == cells["mini-dfsl-1shot"].kept == 0  # its backbone does not learn

@@ -44,7 +44,7 @@ class Swap(FixedSeen):
         super().__init__()
         self.backbone, self.seen_classes, self.classes = backbone, seen_classes, classes
         self.seen_weight_SD = nn.Parameter(torch.randn(seen_classes, DIM))
-        self.norm = nn.BatchNorm1d(DIM, affine=False)  # in the head, as in L2ML
+        self.norm = nn.BatchNorm1d(DIM, affine=False, track_running_stats=False)  # in the head, as in L2ML
         self.dropout = nn.Dropout(dropout)
 
     def fixed_seen_logits(self, queries_ND: Tensor) -> Tensor:

@@ -165,7 +165,7 @@ def test_a_checkpoint_whose_seal_leaves_files_out_is_refused(
     sums = next((tmp_path / "copy").glob("step-*")) / "SHA256SUMS"
     sums.write_text("".join(sums.read_text().splitlines(keepends=True)[:lines]))
     with pytest.raises(BadInput, match="SHA256SUMS.* name.* expected .*delete .* to start this training anew"):
-        run(small_meta_training(tiny), tmp_path / "copy", checkpoint_every=5, settings={"dataset_sha256": "abc"})
+        run(small_meta_training(tiny), tmp_path / "copy", checkpoint_every=5, inputs={"dataset_sha256": "abc"})
 
 
 def test_a_checkpoint_of_another_network_names_the_shapes(tiny: Dataset, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def _trainings() -> Iterator[str]:
     params, grid = settings()
     kinds = {
         "pre-training": [one for one in pretrainings(params, grid["pretrained"].values()) if one.steps],
-        "meta-training": list(meta_trainings(params, grid["cells"].values())),
+        "meta-training": list(meta_trainings(params, grid)),
     }
     head = (
         "work",

@@ -95,6 +95,10 @@ def stored_rows(dataset: str) -> int:
     return sum(IMAGES[dataset][1:]) + EXEMPLARS * SEEN_CLASSES[dataset]
 
 
+def steps_per_epoch(dataset: str, params: Params) -> int:
+    return IMAGES[dataset][0] // params.pretraining.batch
+
+
 def pretrainings(params: Params, lines: Iterable[dict[str, Any]]) -> Iterator[Training]:
     """Every line that is trained; after each epoch the images of the validation tasks are embedded."""
     for line in lines:
@@ -102,15 +106,18 @@ def pretrainings(params: Params, lines: Iterable[dict[str, Any]]) -> Iterator[Tr
         unit, epochs = backbone_of(dataset, params), 0 if line.get("random") else params.pretraining.epochs[dataset]
         episodes, selection = params.episodes[dataset], params.measuring.selection
         drawn = episodes.calibration * selection.way * (1 + episodes.query)
-        steps = epochs * (IMAGES[dataset][0] // batch)
+        steps = epochs * steps_per_epoch(dataset, params)
         embedded = epochs * min(drawn, IMAGES[dataset][1]) + stored_rows(dataset)
         trained = float(steps) * batch * unit.step
         yield Training(dataset, steps, batch, batch * unit.kept, trained, float(embedded) * unit.forward)
 
 
-def meta_trainings(params: Params, lines: Iterable[dict[str, Any]]) -> Iterator[Training]:
-    """Every cell; a backbone that does not learn embeds the training images once instead of passing every step's."""
-    for line in lines:
+def meta_trainings(params: Params, grid: dict[str, dict[str, Any]]) -> Iterator[Training]:
+    """Every cell; a backbone that does not learn embeds the training images once instead of passing every step's.
+
+    From random weights the steps of pre-training come on top.
+    """
+    for line in grid["cells"].values():
         cell, dataset = line["cell"], line["cell"]["dataset"]
         chosen, unit = params.methods[cell["method"]], backbone_of(dataset, params)
         options = {**chosen.options, **cell.get("options", {})}
@@ -118,13 +125,15 @@ def meta_trainings(params: Params, lines: Iterable[dict[str, Any]]) -> Iterator[
         spec, training = method.batch_spec(cell["shot"]), chosen.training
         assert spec is not None and training is not None
         images = spec.tasks * spec.classes * (spec.shot + spec.queries) + spec.free
+        random = grid["pretrained"][line["pretrained"]].get("random", False)
+        steps = training.steps + random * params.pretraining.epochs[dataset] * steps_per_epoch(dataset, params)
         learns = any(one.requires_grad for one in method.backbone.parameters())
         validations = -(-training.steps // training.validate_every)
         rows = validations * (IMAGES[dataset][1] + IMAGES[dataset][3]) + stored_rows(dataset)
         rows += 0 if learns else IMAGES[dataset][0]
-        trained = float(training.steps) * images * unit.step if learns else 0.0
+        trained = float(steps) * images * unit.step if learns else 0.0
         kept = images * unit.kept if learns else 0
-        yield Training(dataset, training.steps, images, kept, trained, float(rows) * unit.forward)
+        yield Training(dataset, steps, images, kept, trained, float(rows) * unit.forward)
 
 
 def measured_tasks(params: Params, grid: dict[str, dict[str, Any]]) -> Iterator[tuple[int, int]]:
