@@ -59,7 +59,7 @@ def empty(file: Path) -> None:
 def test_a_whole_workspace_is_one_line(copied: Path, capsys) -> None:
     code, lines = examined(copied, capsys)
     assert (code, len(lines)) == (0, 1), lines
-    assert "5 cells have whole records and their runs" in lines[0]
+    assert "6 cells have whole records and their runs" in lines[0]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_dvc_says_of_a_folder_that_is_none_of_its_own_is_one_sentence(tmp_p
 
 
 def test_a_deleted_run_is_named(copied: Path, damage, capsys) -> None:
-    (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-*")
+    (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-??????")
     damage(f"runs/{run.name}", shutil.rmtree)
     code, lines = examined(copied, capsys)
     assert code == 1
@@ -110,7 +110,7 @@ def test_a_deleted_run_is_named(copied: Path, damage, capsys) -> None:
 
 
 def test_a_run_that_did_not_end_is_named(copied: Path, damage, capsys) -> None:
-    (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-*")
+    (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-??????")
     ended = lambda path: path.write_text(path.read_text().replace("COMPLETED", "RUNNING"))  # noqa: E731
     damage(f"runs/{run.name}/run.json", ended)
     code, lines = examined(copied, capsys)
