@@ -5,6 +5,6 @@ class BadInput(ValueError):
     """Wrong parameters, data or files. Its message is one sentence: what was seen, what was expected, what to do."""
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: object) -> str:
     """What a library said, without its line breaks: to be quoted in a sentence."""
     return " ".join(str(error).split())
