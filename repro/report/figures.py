@@ -14,6 +14,7 @@ from repro.results.intervals import Mean
 from repro.results.store import Reading, Results, Way
 
 PALE, MEDIUM = 0.4, 0.7  # strengths of colour
+NEARLY_NONE = 0.5  # percent: where a curve may end
 
 
 def draw_figures(results: Results, folder: Path) -> None:
@@ -72,8 +73,8 @@ def _calibration(figure: Figure, results: Results) -> Any:
 
 
 def _curves(figure: Figure, results: Results) -> Any:
-    """A panel per number of ways: seen against unseen accuracy, the area in the legend."""
-    canvas, panels = new_figure(PAGE_INCHES, 3.0, panels=len(figure.ways))
+    """A panel per number of ways: seen against unseen accuracy, the area in the legend below."""
+    canvas, panels = new_figure(PAGE_INCHES, 3.6, panels=len(figure.ways))
     for axes, way in zip(panels, figure.ways, strict=True):
         drawn = []
         for line in figure.lines:
@@ -86,7 +87,19 @@ def _curves(figure: Figure, results: Results) -> Any:
         axes.set_xlabel("U→S∪U (%)")
         axes.set_ylabel("S→S∪U (%)")
         if drawn:
-            axes.legend(title="method (AUSUC, %)", title_fontsize=7, loc="lower left")
+            ends = [x[y > NEARLY_NONE].max(initial=0.0) for x, y in (one.get_data() for one in drawn)]
+            axes.set_xlim(0, max(ends))
+            axes.legend(
+                title="method (AUSUC, %)",
+                title_fontsize=7,
+                fontsize=6,
+                loc="upper center",
+                bbox_to_anchor=(0.5, -0.16),
+                ncols=2,
+                frameon=False,
+                handlelength=2.0,
+                columnspacing=0.8,
+            )
         _say_if_empty(axes, drawn)
     return canvas
 
