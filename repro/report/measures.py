@@ -10,8 +10,8 @@ from repro.results.store import Cell, Reading, Results
 # Measure → how the report heads its column.
 MEASURES = {
     "hm": "HM",
-    "cal_hm": "HM calibrated",
-    "map_hm": "HM of MAP",
+    "cal_hm": "HM cal.",
+    "map_hm": "MAP HM",
     "acc": "Acc",
     "delta": "Δ",
     "ausuc": "AUSUC",
