@@ -79,17 +79,27 @@ def uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # signals are handled in the main thread alone
         yield
         return
-    waiting: list[int] = []
+    noted: list[int] = []
+    try:
+        with signals_noted() as noted:
+            yield
+    finally:
+        if noted:
+            signal.raise_signal(noted[0])
+
+
+@contextmanager
+def signals_noted() -> Iterator[list[int]]:
+    """Give the list that SIGINT and SIGTERM go to, so that what is under way ends whole; for the main thread."""
+    noted: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         for number in before:
-            signal.signal(number, lambda received, _frame: waiting.append(received))
-        yield
+            signal.signal(number, lambda received, _frame: noted.append(received))
+        yield noted
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if waiting:
-            signal.raise_signal(waiting[0])
 
 
 @contextmanager
@@ -159,7 +169,7 @@ def _held(make: Callable[[], Path]) -> tuple[Path, int]:
             lock = os.open(place, os.O_RDONLY)
             with suppress(OSError):  # a file system without locks has no tidying up either
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            if place.exists():
+            if _is_open_as(lock, place):
                 return place, lock
             os.close(lock)
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from repro.report.needs import required_cells
-from repro.report.tables import DECIMALS
-from repro.results.intervals import Mean
+from repro.report.tables import rounded
 from repro.results.store import Cell, Reading, Results
 
 # Measure → how the report heads its column.
@@ -45,8 +44,4 @@ def view_measures(results: Results) -> list[MeasuresRow]:
 def _row(results: Results, cell: Cell, way: int) -> MeasuresRow:
     found = [results.estimate(Reading(cell, "gfsl", way, measure)) for measure in MEASURES]
     tasks = max((one.tasks for one in found if one), default=0)
-    return MeasuresRow(cell.name, way, tasks, tuple(map(_shown, found)))
-
-
-def _shown(estimate: Mean | None) -> str | None:
-    return None if estimate is None else f"{estimate.mean:.{DECIMALS}f}"
+    return MeasuresRow(cell.name, way, tasks, tuple(one if one is None else rounded(one.mean) for one in found))

@@ -19,6 +19,7 @@ from repro.models import create_backbone
 from stages._grid import read_grid
 from stages._params import Params, read_params
 from stages.shared.models import EXEMPLARS
+from stages.shared.training import without_pretraining
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEED = 50e12  # operations a second: an A100 at a sixth of its bf16 peak, a guess for 84-pixel images
@@ -125,15 +126,17 @@ def meta_trainings(params: Params, grid: dict[str, dict[str, Any]]) -> Iterator[
         spec, training = method.batch_spec(cell["shot"]), chosen.training
         assert spec is not None and training is not None
         images = spec.tasks * spec.classes * (spec.shot + spec.queries) + spec.free
-        random = grid["pretrained"][line["pretrained"]].get("random", False)
-        steps = training.steps + random * params.pretraining.epochs[dataset] * steps_per_epoch(dataset, params)
+        if grid["pretrained"][line["pretrained"]].get("random"):
+            steps = params.pretraining.epochs[dataset] * steps_per_epoch(dataset, params)
+            optimisation = params.pretraining.optimisation.model_dump()
+            training = without_pretraining(training, {"steps": steps, "optimisation": optimisation})
         learns = any(one.requires_grad for one in method.backbone.parameters())
         validations = -(-training.steps // training.validate_every)
         rows = validations * (IMAGES[dataset][1] + IMAGES[dataset][3]) + stored_rows(dataset)
         rows += 0 if learns else IMAGES[dataset][0]
-        trained = float(steps) * images * unit.step if learns else 0.0
+        trained = float(training.steps) * images * unit.step if learns else 0.0
         kept = images * unit.kept if learns else 0
-        yield Training(dataset, steps, images, kept, trained, float(rows) * unit.forward)
+        yield Training(dataset, training.steps, images, kept, trained, float(rows) * unit.forward)
 
 
 def measured_tasks(params: Params, grid: dict[str, dict[str, Any]]) -> Iterator[tuple[int, int]]:

@@ -13,24 +13,13 @@ import torch
 from torch import nn
 
 from repro.data.dataset import Dataset
-from repro.data.episodes import Tasks, TaskSpec, draw_tasks
+from repro.data.episodes import Tasks, TaskSpec
 from repro.data.loading import ImageStore, normalise
-from repro.evaluation.bound import BoundTasks, TaskPool
 from repro.evaluation.embed import Embedded, embed
 from repro.methods.base import Method
 from repro.methods.castle import Castle
 from repro.models import create_backbone
-from tools.benchmarks.evaluation import (
-    BIAS,
-    REFERENCE_TASKS,
-    TASKS,
-    THREADS,
-    example_dataset,
-    example_embeddings,
-    example_method,
-    measured,
-    reference_task,
-)
+from tools.benchmarks.evaluation import REFERENCE_TASKS, TASKS, THREADS, case, example_dataset, reference_task
 from tools.benchmarks.timing import Part, interleaved_parts, threads
 
 SIZE, SOME_IMAGES = 84, 64
@@ -44,20 +33,15 @@ def bench_encoder(way: int, repeats: int) -> dict[str, float]:
     dataset = example_dataset()
     one = np.random.default_rng(0).integers(0, 256, (1, SIZE, SIZE, 3), dtype=np.uint8)
     dataset = replace(dataset, images_NHWC=np.broadcast_to(one, (len(dataset.labels_N), SIZE, SIZE, 3)))
-    method, embedded = example_method(Castle, dataset, dim), example_embeddings(dataset, dim)
-    tasks = draw_tasks(dataset, TaskSpec("test", way, 1, TASKS), 0)
-    bound, some_N = BoundTasks(tasks, TaskPool("test", embedded, dataset, CPU)), torch.arange(SOME_IMAGES)
+    some_N, spec = torch.arange(SOME_IMAGES), TaskSpec("test", way, 1, TASKS)
+    images_of_a_task = way * (spec.shot + spec.query) + spec.seen_queries
     encoding = Part(
         lambda: embed(backbone, dataset, some_N, CPU),
         lambda: reference_embeddings(backbone, dataset, some_N),
         ours_times=len(dataset.labels_N) / SOME_IMAGES,
-        reference_times=TASKS * len(rows_of(tasks, 0)) / SOME_IMAGES,
+        reference_times=TASKS * images_of_a_task / SOME_IMAGES,
     )
-    scoring = Part(
-        lambda: measured(method, bound, False),
-        lambda: [reference_task(method, embedded, dataset, tasks, t, BIAS, False) for t in range(REFERENCE_TASKS)],
-        reference_times=TASKS / REFERENCE_TASKS,
-    )
+    scoring = Part(*case(Castle, dataset, dim, way, TASKS, REFERENCE_TASKS), reference_times=TASKS / REFERENCE_TASKS)
     with threads(THREADS):
         return interleaved_parts([encoding, scoring], repeats)
 

@@ -28,7 +28,7 @@ from tools.benchmarks.timing import interleaved, threads
 
 TASKS = 10_000
 REFERENCE_TASKS, REFERENCE_TASKS_MAP = 40, 4
-BIAS, THREADS = 0.25, 2
+BIAS, DIM, THREADS = 0.25, 640, 2
 CASES: dict[str, tuple[type[Castle] | type[ACastle], int, bool]] = {
     "eval_castle_5way": (Castle, 5, False),
     "eval_acastle_5way": (ACastle, 5, False),
@@ -59,31 +59,36 @@ def _bench(name: str, repeats: int) -> dict[str, float]:
             scale=TASKS / few,
         )
     if name == "peak_fraction":
-        ours, _ = _case(Castle, 20, False)
+        ours, _ = case(Castle, example_dataset(), DIM, 20, TASKS, REFERENCE_TASKS)
         scale = _products(20) / (2 * len(_SQUARE[0]) ** 3)
         return interleaved(ours, lambda: torch.mm(*_SQUARE), repeats, scale=scale)
-    ours, reference = _case(*CASES[name])
-    few = REFERENCE_TASKS_MAP if CASES[name][2] else REFERENCE_TASKS
+    kind, way, with_map = CASES[name]
+    few = REFERENCE_TASKS_MAP if with_map else REFERENCE_TASKS
+    ours, reference = case(kind, example_dataset(), DIM, way, TASKS, few, with_map)
     return interleaved(ours, reference, repeats, scale=TASKS / few)
 
 
 _SQUARE = (torch.ones(2048, 2048), torch.ones(2048, 2048))
 
 
-def _products(way: int, dim: int = 640, bases: int = 128, query: int = 15) -> float:
+def _products(way: int, dim: int = DIM, bases: int = 128, query: int = 15) -> float:
     """Floating-point operations of CASTLE's matrix products for all tasks: logits, and attention over the bases."""
     return float(TASKS) * 2 * dim * (2 * way * query * way + way * bases + 2 * way * way)
 
 
-def _case(
-    kind: type[Castle] | type[ACastle], way: int, with_map: bool
+def case(
+    kind: type[Castle] | type[ACastle],
+    dataset: Dataset,
+    dim: int,
+    way: int,
+    number: int,
+    few: int,
+    with_map: bool = False,
 ) -> tuple[Callable[[], object], Callable[[], object]]:
-    dataset = example_dataset()
-    method, embedded = example_method(kind, dataset, 640), example_embeddings(dataset, 640)
-    tasks = draw_tasks(dataset, TaskSpec("test", way, 1, TASKS), 0)
-    few = REFERENCE_TASKS_MAP if with_map else REFERENCE_TASKS
-    task_pool = TaskPool("test", embedded, dataset, torch.device("cpu"))
-    bound = BoundTasks(tasks, task_pool)
+    """Ours on a number of one-shot tasks, and the reference on a few of them."""
+    method, embedded = example_method(kind, dataset, dim), example_embeddings(dataset, dim)
+    tasks = draw_tasks(dataset, TaskSpec("test", way, 1, number), 0)
+    bound = BoundTasks(tasks, TaskPool("test", embedded, dataset, torch.device("cpu")))
     return (
         lambda: measured(method, bound, with_map),
         lambda: [reference_task(method, embedded, dataset, tasks, t, BIAS, with_map) for t in range(few)],

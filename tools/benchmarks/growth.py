@@ -5,25 +5,13 @@ a few tasks and scaled. Peak memory is what the process has resident, inputs and
 looks at a few tasks one by one, so its own is near that of the inputs.
 """
 
-import torch
-
 from repro.data.dataset import Dataset
-from repro.data.episodes import TaskSpec, draw_tasks
-from repro.evaluation.bound import BoundTasks, TaskPool
 from repro.methods.acastle import ACastle
 from repro.methods.castle import Castle
-from tools.benchmarks.evaluation import (
-    BIAS,
-    THREADS,
-    example_dataset,
-    example_embeddings,
-    example_method,
-    measured,
-    reference_task,
-)
+from tools.benchmarks.evaluation import DIM, THREADS, case, example_dataset
 from tools.benchmarks.timing import interleaved, resident_peak_mb, threads
 
-DIM, WAY, FEW_TASKS, SEEN_IMAGES = 640, 5, 10, 50
+WAY, FEW_TASKS, SEEN_IMAGES = 5, 10, 50
 TASKS = {"growth_1k_tasks": 1_000, "growth_10k_tasks": 10_000, "growth_100k_tasks": 100_000}
 SEEN = {"growth_64_seen": 64, "growth_351_seen": 351, "growth_1000_seen": 1000}
 TASKS_OF_SEEN = 1_000
@@ -39,17 +27,11 @@ def bench_growth(name: str, repeats: int) -> dict[str, float]:
 
 
 def _bench(kind: type[Castle] | type[ACastle], dataset: Dataset, number: int, repeats: int) -> dict[str, float]:
-    method, embedded = example_method(kind, dataset, DIM), example_embeddings(dataset, DIM)
-    tasks = draw_tasks(dataset, TaskSpec("test", WAY, 1, number), 0)
-    bound = BoundTasks(tasks, TaskPool("test", embedded, dataset, torch.device("cpu")))
     few, peaks = min(FEW_TASKS, number), list[float]()
+    evaluate, reference = case(kind, dataset, DIM, WAY, number, few)
 
     def ours() -> None:
-        peaks.append(resident_peak_mb(lambda: measured(method, bound, False)))
-
-    def reference() -> None:
-        for t in range(few):
-            reference_task(method, embedded, dataset, tasks, t, BIAS, False)
+        peaks.append(resident_peak_mb(evaluate))
 
     figures = interleaved(ours, reference, repeats, scale=number / few)
     return figures | {"ours_peak_mb": max(peaks), "reference_peak_mb": resident_peak_mb(reference)}

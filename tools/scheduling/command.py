@@ -5,12 +5,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from repro.files import signals_noted
 from tools.scheduling.clusters import joined, local
 from tools.scheduling.holding import held
 from tools.scheduling.pipeline import Pipeline
 from tools.scheduling.progress import DONE, Needs
 from tools.scheduling.schedule import Schedule
-from tools.scheduling.stopping import signals_noted
 from tools.scheduling.table import Board
 
 INTERRUPTED = 130
