@@ -1,13 +1,35 @@
-"""Options that a user gives by name, checked against what takes them before it is called."""
+"""Values that a user gives by name, checked against the types of what takes them before it is called."""
 
 import inspect
 import json
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Mapping
+from functools import cache
+from typing import Any, TypeVar, cast
 
-from pydantic import ConfigDict, ValidationError, create_model
+from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
 
 from repro.errors import BadInput
+
+Kind = TypeVar("Kind")
+# For dataclasses that are read from a file: no unknown keys, no silent conversions, no NaN.
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def checked(kind: type[Kind], content: Any, place: str) -> Kind:
+    """Plain values, as YAML gives them, as a dataclass; raises BadInput with everything that is wrong with them.
+
+    `place` begins the message. A list will do for a tuple; text is no number.
+    """
+    try:
+        found: Kind = _adapter(cast(Hashable, kind)).validate_json(json.dumps(content))
+        return found
+    except ValidationError as error:
+        raise BadInput(f"{place}: {'; '.join(map(sentence, error.errors()))}") from error
+
+
+@cache
+def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+    return TypeAdapter(cast(Any, kind))
 
 
 def options_of(*takers: Callable[..., Any], given: Collection[str]) -> dict[str, inspect.Parameter]:
@@ -45,7 +67,7 @@ def sentence(problem: Any, kind: str = "key") -> str:
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "value_error":
         return f"{place}: {problem['ctx']['error']}" if place else str(problem["ctx"]["error"])
-    if problem["type"] == "extra_forbidden":
+    if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"unknown {kind} {place}; remove it or correct its spelling"
     if problem["type"] == "missing":
         return f"{place} is missing"

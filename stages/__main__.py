@@ -1,27 +1,61 @@
-"""Run one stage: `python -m stages NAME [ARGUMENT …]`, as dvc.yaml does.
+"""Run one stage: `python -m stages STAGE [NAME [--seed N]]`, as dvc.yaml does.
 
-Importing torch, timm and Sacred costs seconds, and a grid has more than a hundred stages. So the stage runs in a child
-of a warm process that has imported them once (`stages/_warm.py`); REPRO_WARM=0 runs it right here instead.
+Without a seed it computes all that params.yaml lists, several side by side (`launching/replicates.py`). It runs in this
+process; under `tools/repro` in one that has its libraries loaded (`launching/forkserver.py`); and a training in several
+ranks where params.yaml asks for them (`launching/ranks.py`).
 """
 
 import os
-import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
+
+from stages.launching import forkserver, ranks
+from stages.settings.planned import REPLICATED, asked
 
 
 def main() -> int:
+    fill_closed_streams()
+    arguments = sys.argv[1:]
     names = sorted(file.stem for file in Path(__file__).parent.glob("[!_]*.py"))
-    if len(sys.argv) < 2 or sys.argv[1] not in names:
-        print(f"usage: python -m stages {{{','.join(names)}}} [ARGUMENT …]", file=sys.stderr)
+    if not arguments or arguments[0] not in names:
+        print(f"usage: python -m stages {{{','.join(names)}}} [NAME [--seed N]]", file=sys.stderr)
         return 2
-    if os.environ.get("REPRO_WARM", "1") != "0":
-        from stages import _warm
+    if ranks.is_rank():
+        ranks.end_with_launcher()
+        return forkserver.run_stage(arguments)
+    if ranks.LAUNCHER in os.environ:  # beside other replicates
+        ranks.end_with_launcher()
+    if arguments[0] in REPLICATED:
+        from stages.launching import replicates
+        from stages.tracking import bad_input_exits
 
-        return _warm.run(sys.argv[1:])
-    sys.argv = sys.argv[1:]
-    runpy.run_module(f"stages.{sys.argv[0]}", run_name="__main__", alter_sys=True)
-    return 0
+        with bad_input_exits():
+            ask = asked(arguments[0], arguments[1:])
+            seeds = replicates.to_compute(ask)
+            if len(seeds) != 1:
+                return replicates.side_by_side(ask, seeds) if seeds else 0
+            ask = replace(ask, seed=seeds[0])
+            arguments = ask.words
+            wanted = ranks.ranks_of(ask.stage)
+            if wanted.total > 1:
+                return ranks.launch(wanted, ask)
+    if forkserver.ADDRESS in os.environ:
+        try:
+            return forkserver.follow(*forkserver.hand_over(arguments))
+        except forkserver.NoAnswer as reason:
+            print(f"the fork server does not answer ({reason}); this stage runs without it", file=sys.stderr)
+    return forkserver.run_stage(arguments)
+
+
+def fill_closed_streams() -> None:
+    """Open /dev/null in place of standard streams that are closed: another file would get their number."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(opened, True)
+    os.close(opened)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""`python -m stages pretrain NAME --dataset … --classifier …`: fit a backbone and its many-shot classifier.
-
-dvc.yaml writes the command out for every backbone of paper/grid.yaml (`_arguments.py` reads it).
-"""
+"""`python -m stages pretrain NAME [--seed N]`: fit a backbone and its many-shot classifier."""
 
 import sys
 from dataclasses import asdict, replace
@@ -10,108 +7,75 @@ from typing import Any
 import torch
 
 from repro import paths
-from repro.data.dataset import HEADER, Dataset, open_dataset
-from repro.data.episodes import Tasks, read_tasks
+from repro.data.dataset import open_dataset
+from repro.data.episodes import read_tasks
 from repro.data.loading import ImageStore
-from repro.files import sha256
-from repro.models.device import Acceleration
-from repro.models.pretrained import Pretrained
+from repro.files import SEAL, sha256, whole_folder
+from repro.trained.folders import WEIGHTS, Card, build_pretrained, write_model
 from repro.training.checkpoints import own_checkpoints
-from repro.training.distributed import World, joined
-from repro.training.loop import Training
-from repro.training.pretrain import pretrain
+from repro.training.distributed import process_group
+from repro.training.pretrain import pretrain as prepare_pretraining
 from repro.training.prototypes import prototype_accuracy
-from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
-from stages._params import Machine, PretrainingSettings, read_params
-from stages._processes import in_processes
-from stages.shared.models import Card, build_pretrained, write_model
-from stages.shared.pretraining import pretraining_config
-from stages.shared.training import augmentation_from, optimisation_from, train_shown
+from stages.origins import write_origin
+from stages.settings.files import read_settings
+from stages.settings.kinds import PretrainSettings
+from stages.shown import attach_curve, train_shown
+from stages.tracking import Log, bad_input_exits, of_seed, record
 
-ex = prepare(Experiment("pretrain"))
 MEASURE = "val_prototype_accuracy"
 
 
-@ex.main
-@in_processes
-def main(
-    name: str,
-    dataset: str,
-    backbone: dict[str, Any],
-    classifier: dict[str, Any],
-    epochs: int,
-    random: bool,
-    pretraining: dict[str, Any],
-    selection: dict[str, int],
-    precision: dict[str, Any],
-    machine: dict[str, Any],
-    threads: int,
-    seed: int,
-    _run: Run,
-) -> dict[str, float]:
+def pretrain(settings: PretrainSettings, log: Log) -> dict[str, Any]:
     """Train unless `random`, keep the epoch with the best nearest-prototype accuracy, and embed every image once."""
-    torch.set_num_threads(threads)
-    data, computer = open_dataset(paths.dataset(dataset)), Machine(**machine)
+    torch.set_num_threads(settings.threads)
+    place, checkpoints = paths.dataset(settings.dataset, settings.seed), paths.checkpoints(settings.name, settings.seed)
+    data = open_dataset(place)
+    tasks = read_tasks(paths.tasks(settings.dataset, "val", settings.way, settings.shot, settings.seed))
     card = Card(
-        dataset=dataset,
-        backbone=backbone["name"],
-        backbone_options=backbone["options"],
+        dataset=settings.dataset,
+        backbone=settings.backbone.name,
+        backbone_options=settings.backbone.options,
         channels=data.image_shape[2],
         seen_classes=data.seen_classes,
-        classifier=classifier["name"],
-        classifier_options=classifier["options"],
+        classifier=settings.classifier.name,
+        classifier_options=settings.classifier.options,
     )
-    model = build_pretrained(card, seed)
-    with joined(computer.device) as world, own_checkpoints(paths.checkpoints(name), world):
-        result = {}
-        tasks = read_tasks(paths.tasks(dataset, "val", **selection))
-        params, acceleration = PretrainingSettings(**pretraining), Acceleration(**precision)
-        training = _training(model, data, tasks, epochs, params, acceleration, world, seed)
-        if random:
-            card = replace(card, left_out={"steps": training.steps, "optimisation": pretraining["optimisation"]})
+    model = build_pretrained(card, settings.seed)
+    with process_group(settings.machine.device) as world, own_checkpoints(checkpoints, world):
+        store = ImageStore(data.images_NHWC, world.device)
+        training = prepare_pretraining(
+            model,
+            data,
+            settings.pretraining,
+            seed=settings.seed,
+            validate=lambda one: prototype_accuracy(one.backbone, store, tasks.support_TWK, tasks.query_TWQ),
+            acceleration=settings.precision,
+            world=world,
+        )
+        result: dict[str, Any] = {}
+        if settings.random:
+            left_out = {"steps": training.steps, "optimisation": settings.pretraining.own_values()}
+            card = replace(card, left_out=left_out)
         else:
             result = train_shown(
                 training,
-                name,
+                settings.name,
                 MEASURE,
-                paths.pretrained(name) / "curve.csv",
-                inputs={"card": asdict(card), "dataset": sha256(paths.dataset(dataset) / HEADER)},
-                checkpoint_every=computer.checkpoint_every,
-                log=_run,
+                checkpoints,
+                inputs={"card": asdict(card), "dataset": sha256(place / SEAL)},
+                checkpoint_every=settings.machine.checkpoint_every,
+                log=log,
             )
         if world.rank == 0:
-            write_model(paths.pretrained(name), model, card, data, world.device, seed)
+            with whole_folder(paths.pretrained(settings.name, settings.seed)) as folder:
+                if not settings.random:
+                    attach_curve(folder / "curve.csv", training, MEASURE, log)
+                write_model(folder, model, card, data, world.device, settings.seed)
+                result |= write_origin(folder, "pretrain", settings.name, settings, sha256(folder / WEIGHTS))
     return result
-
-
-def _training(
-    model: Pretrained,
-    data: Dataset,
-    tasks: Tasks,
-    epochs: int,
-    params: PretrainingSettings,
-    acceleration: Acceleration,
-    world: World,
-    seed: int,
-) -> Training:
-    store = ImageStore(data.images_NHWC, world.device)
-    return pretrain(
-        model,
-        data,
-        optimisation_from(params.optimisation),
-        epochs=epochs,
-        batch=params.batch,
-        seed=seed,
-        validate=lambda one: prototype_accuracy(one.backbone, store, tasks.support_TWK, tasks.query_TWQ),
-        label_smoothing=params.label_smoothing,
-        augmentation=augmentation_from(params.augmentation),
-        acceleration=acceleration,
-        world=world,
-    )
 
 
 if __name__ == "__main__":
     with bad_input_exits():
-        params = read_params(paths.PARAMS)
-        config = pretraining_config(sys.argv, params)
-    run(ex, config, stage="pretrain", cell=config["name"])
+        settings = read_settings(PretrainSettings, sys.argv[1:])
+    record(pretrain, settings, stage="pretrain", cell=of_seed(settings.name, settings.seed))

@@ -1,56 +1,50 @@
-"""`python -m stages splits DATASET`: pack one dataset's images with a manifest and a contact sheet."""
+"""`python -m stages splits DATASET [--seed N]`: pack one dataset's images with a manifest and a contact sheet."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.data.dataset import HEADER, open_dataset, write_dataset
-from repro.files import claimed
-from repro.options import check_options
+from repro.data.dataset import HEADER, open_dataset
+from repro.files import SEAL, add_to_seal, exclusive_folder, put_in_place, sha256
 from repro.preparation.contact_sheet import write_contact_sheet
-from repro.preparation.glyphs import render_glyphs
-from repro.preparation.packing import pack
-from repro.preparation.sources import collect
-from stages._arguments import the_name
-from stages._experiment import Experiment, Run, bad_input_exits, prepare, run
-from stages._params import read_params
-from stages._progress import bar, counting
+from repro.preparation.preparing import prepare
+from stages.origins import write_origin
+from stages.settings.files import read_settings
+from stages.settings.kinds import SplitsSettings
+from stages.tracking import Log, bad_input_exits, bar, counting, of_seed, record
 
-GLYPHS = "glyphs"
-ex = prepare(Experiment("splits"))
+SHEET = "contact_sheet.png"
 
 
-@ex.main
-def splits(
-    dataset: str, source: str, size: int, options: dict[str, Any], workers: int, seed: int, _run: Run
-) -> dict[str, int]:
-    """Render the embedded benchmark or decode raw images, then draw the contact sheet."""
-    folder = paths.dataset(dataset)
-    with claimed(paths.checkpoints(f"splits-{dataset}")):
-        if source == GLYPHS:
-            check_options(f"source {GLYPHS}", options, render_glyphs, given=("seed", "size"))
-            write_dataset(folder, *render_glyphs(seed=seed, size=size, **options))
-        else:
-            decode(folder, source, size, options, workers, seed)
-        packed = open_dataset(folder)
-        sheet = folder / "contact_sheet.png"
-        write_contact_sheet(sheet, packed)
-    for file in (sheet, folder / HEADER):
-        _run.add_artifact(str(file), name=file.name)
-    return {role: len(rows) for role, rows in packed.roles.items()}
-
-
-def decode(folder: Path, source: str, size: int, options: dict[str, Any], workers: int, seed: int) -> None:
-    """Pack a raw dataset that the user brought."""
-    collection = collect(source, folder.name, seed, options)
-    with bar(f"decode {folder.name}", len(collection.pictures), "image") as shown:
-        pack(collection, folder, size=size, workers=workers or None, progress=counting(shown))
+def splits(settings: SplitsSettings, log: Log) -> dict[str, Any]:
+    """Render or decode the images, then draw the contact sheet."""
+    folder = paths.dataset(settings.dataset, settings.seed)
+    unfinished = folder.with_name(f".{folder.name}.unfinished")
+    with exclusive_folder(paths.checkpoints(f"splits-{settings.dataset}", settings.seed)):
+        with bar(settings.dataset, 0, "image") as shown:
+            prepare(
+                settings.source,
+                settings.dataset,
+                unfinished,
+                size=settings.size,
+                seed=settings.seed,
+                options=settings.options,
+                workers=settings.machine.workers or None,
+                progress=counting(shown),
+            )
+        packed = open_dataset(unfinished)
+        write_contact_sheet(unfinished / SHEET, packed)
+        add_to_seal(unfinished, SHEET)
+        made = write_origin(unfinished, "splits", settings.dataset, settings, sha256(unfinished / SEAL))
+        put_in_place(unfinished, folder)
+    for name in (SHEET, HEADER):
+        log.add_artifact(str(folder / name), name=name)
+    images = {role: len(rows) for role, rows in packed.roles.items()}
+    print(f"{settings.dataset}: {', '.join(f'{number} {role}' for role, number in images.items())}")
+    return {**images, **made}
 
 
 if __name__ == "__main__":
     with bad_input_exits():
-        params = read_params(paths.PARAMS)
-        name = the_name(sys.argv, "dataset", params.datasets)
-        config = params.datasets[name].model_dump() | {"seed": params.seed, "workers": params.machine.workers}
-    run(ex, {"dataset": name, **config}, stage="splits", cell=name)
+        settings = read_settings(SplitsSettings, sys.argv[1:])
+    record(splits, settings, stage="splits", cell=of_seed(settings.dataset, settings.seed))

@@ -1,6 +1,7 @@
 """Fixtures shared by the suite: tiny datasets written through the real writer."""
 
 import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import torch
 from hypothesis import settings
 
 from repro.data.dataset import ClassInfo, Dataset, DomainRule, Header, open_dataset, write_dataset
+from repro.files import SEAL, add_to_seal, sha256
+from repro.paths import ORIGIN
 
 pytest_plugins = ["tests.counting", "tests.pipeline.workspace"]
 
@@ -53,6 +56,13 @@ def write_tiny_dataset(  # noqa: PLR0913 - a fixture's knobs
                 rows.append((label, domain, role, f"{info.name}/{role}/{number}", digest))
     manifest = pd.DataFrame(rows, columns=["label", "domain", "role", "source", "sha256"])
     write_dataset(folder, Header("tiny", classes, domains, domain_rule), np.stack(images), manifest)
+
+
+def note_origin(folder: Path) -> None:
+    """Let `folder`, `data/<name>/<seed>`, be what the splits stage made."""
+    step = {"stage": "splits", "cell": folder.parent.name, "seed": int(folder.name), "settings": {}, "inputs": {}}
+    (folder / ORIGIN).write_text(json.dumps(step | {"code": "0" * 64, "output": sha256(folder / SEAL)}))
+    add_to_seal(folder, ORIGIN)
 
 
 @pytest.fixture(scope="session")

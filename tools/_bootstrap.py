@@ -1,6 +1,5 @@
 """Set-up shared by all tools: make `.venv` from the lock once, then run inside it. Standard library only."""
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -37,8 +36,11 @@ def install() -> None:
         return
     if sys.version_info < OLDEST_PYTHON:
         _fail(f"Python {sys.version.split()[0]} found, 3.11 or newer expected; run this tool with a newer python3")
+    sys.path.insert(0, str(ROOT))
+    from repro.files import wait_to_lock  # an older Python than the one asked for above could not read it
+
     with (ROOT / ".setup.lock").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
+        wait_to_lock(turn)
         if not is_installed():
             _install_lock()
         _ensure_dvc()
@@ -73,7 +75,7 @@ def _base_python() -> str:
 
 
 def _works(python: Path) -> bool:
-    ask = [python, "-m", "pip", "--version"]
+    ask = [str(python), "-m", "pip", "--version"]
     return python.exists() and subprocess.run(ask, capture_output=True, check=False).returncode == 0
 
 

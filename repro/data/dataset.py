@@ -1,8 +1,7 @@
 """One dataset on disk: packed images, a manifest row per image, and the one label order (seen classes first).
 
-A folder holds `images.npy` (uint8, N×H×W×C), `manifest.parquet` (one row per image, in the same order) and
-`dataset.json` (classes in label order, domains, where the images came from, and the hashes of the other two); its own
-hash is in `SHA256SUMS`.
+A folder holds `images.npy` (uint8, N×H×W×C), `manifest.parquet` (one row per image, in the same order, with the hash
+of its pixels) and `dataset.json` (classes in label order, domains, where the images came from), sealed by `SHA256SUMS`.
 Rows are sorted by role, then label, then domain, so that a role is one contiguous range.
 """
 
@@ -16,8 +15,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from repro.data.pixels import ImageShape, Pixels, StoredPixels
 from repro.errors import BadInput
-from repro.files import seal, sealed, sha256, whole_folder
+from repro.files import check_seal, read_seal, seal, whole_folder
 
 ROLES = ("train", "val", "test", "seen_val", "seen_test")
 SPLIT_OF_ROLE = {"train": "seen", "seen_val": "seen", "seen_test": "seen", "val": "val", "test": "test"}
@@ -40,7 +40,7 @@ class ClassInfo:
 
 @dataclass(frozen=True)
 class Header:
-    """What `dataset.json` says besides the hashes; `provenance` records source, seed, variant and the like."""
+    """What `dataset.json` says; `provenance` records source, seed, variant and the like."""
 
     name: str
     classes: tuple[ClassInfo, ...]
@@ -51,10 +51,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Dataset:
-    """An opened dataset; the images stay on disk, memory-mapped."""
+    """An opened dataset; the images stay on disk until they are asked for."""
 
     header: Header
-    images_NHWC: np.ndarray
+    pixels: Pixels
     labels_N: Tensor
     domains_N: Tensor
     roles: dict[str, Tensor]
@@ -69,17 +69,21 @@ class Dataset:
         return torch.tensor([label for label, info in enumerate(self.header.classes) if info.split == split])
 
     @property
-    def image_shape(self) -> tuple[int, int, int]:
+    def images_NHWC(self) -> np.ndarray:
+        """All images; raises BadInput where they are not the ones that were written."""
+        return self.pixels.all()
+
+    @property
+    def image_shape(self) -> ImageShape:
         """Height, width, channels."""
-        height, width, channels = self.images_NHWC.shape[1:]
-        return height, width, channels
+        return self.pixels.image_shape
 
 
 def write_dataset(folder: Path, header: Header, images_NHWC: np.ndarray, manifest: pd.DataFrame) -> None:
     """Write a whole dataset folder or none.
 
-    `manifest` has the columns label, domain (index into the header's domains), role, source and sha256, a row per
-    image. Rows are brought into the stored order here, images with them.
+    `manifest` has the columns label, domain (index into the header's domains), role, source and sha256 (of the
+    pixels), a row per image. Rows are brought into the stored order here, images with them.
     """
     order = stored_order(manifest)
     with whole_folder(folder) as partial:
@@ -107,14 +111,33 @@ def describe_images(folder: Path, header: Header, table: pd.DataFrame, image_sha
         "format": FORMAT,
         "images": len(table),
         "image_shape": list(image_shape),
-        "sha256": {name: sha256(folder / name) for name in (IMAGES, MANIFEST)},
     }
     (folder / HEADER).write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    seal(folder, HEADER)
+    seal(folder, HEADER, IMAGES, MANIFEST)
 
 
-def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
-    """Read `dataset.json` alone, after checking it: the header and the hashes of the other files."""
+def open_dataset(folder: Path) -> Dataset:
+    """Open a dataset folder after checking description and manifest; images are checked when they are read.
+
+    Raises BadInput where a file is not the one that was written.
+    """
+    header, image_shape = _read_description(folder)
+    manifest, remedy = folder / MANIFEST, _remedy(folder)
+    check_seal(folder, HEADER, MANIFEST, remedy=remedy)
+    of_images = read_seal(folder).get(IMAGES, "a content hash in its seal")
+    table = pd.read_parquet(manifest, columns=["role", "label", "domain"])
+    roles = table["role"].to_numpy()
+    return Dataset(
+        header=header,
+        pixels=StoredPixels(folder / IMAGES, of_images, image_shape, manifest, remedy),
+        labels_N=torch.from_numpy(table["label"].to_numpy(np.int64, copy=True)),
+        domains_N=torch.from_numpy(table["domain"].to_numpy(np.int64, copy=True)),
+        roles={role: torch.from_numpy(np.flatnonzero(roles == role)) for role in ROLES},
+    )
+
+
+def _read_description(folder: Path) -> tuple[Header, ImageShape]:
+    """What `dataset.json` says: the header and the images' shape."""
     file = folder / HEADER
     if not file.is_file():
         raise BadInput(f"{folder}: no dataset.json; expected a folder of the splits stage (run `dvc repro splits`)")
@@ -127,37 +150,12 @@ def read_header(folder: Path) -> tuple[Header, dict[str, str]]:
             domain_rule=facts["domain_rule"],
             provenance=facts["provenance"],
         )
-        hashes = {name: str(facts["sha256"][name]) for name in (IMAGES, MANIFEST)}
+        height, width, channels = facts["image_shape"]
     except (ValueError, KeyError, TypeError) as error:
         message = f"{file}: not a dataset description ({error!r}), expected what splits wrote; {_remedy(folder)}"
         raise BadInput(message) from error
-    sealed(folder, HEADER, remedy=_remedy(folder))
-    return header, hashes
-
-
-def open_dataset(folder: Path) -> Dataset:
-    """Open a dataset folder after checking that its files are the ones that were written."""
-    header, hashes = read_header(folder)
-    images_NHWC: np.ndarray = np.load(_checked(folder / IMAGES, hashes), mmap_mode="r")
-    manifest = pd.read_parquet(_checked(folder / MANIFEST, hashes))
-    roles = manifest["role"].to_numpy()
-    return Dataset(
-        header=header,
-        images_NHWC=images_NHWC,
-        labels_N=torch.from_numpy(manifest["label"].to_numpy(np.int64, copy=True)),
-        domains_N=torch.from_numpy(manifest["domain"].to_numpy(np.int64, copy=True)),
-        roles={role: torch.from_numpy(np.flatnonzero(roles == role)) for role in ROLES},
-    )
-
-
-def _checked(file: Path, hashes: dict[str, str]) -> Path:
-    """The same file; raises BadInput where it is not the one that was written."""
-    expected = hashes[file.name]
-    seen = sha256(file) if file.is_file() else "no file"
-    if seen != expected:
-        raise BadInput(f"{file}: content is {seen}, expected {expected}; {_remedy(file.parent)}")
-    return file
+    return header, (height, width, channels)
 
 
 def _remedy(folder: Path) -> str:
-    return f"make {folder} again with `dvc repro splits`"
+    return f"make {folder} again with `dvc repro -f -s splits@{folder.parent.name}`"

@@ -107,11 +107,15 @@ def read_tasks(path: Path) -> Tasks:
             tasks = _tasks(TaskSpec(**facts["spec"]), {name: stored.get_tensor(name) for name in stored.keys()})
         expected = facts["digest"]
     except (OSError, SafetensorError, TypeError, KeyError, ValueError) as error:
-        raise BadInput(f"{path}: not a stored task list ({error}); delete it and draw the tasks again") from error
+        raise BadInput(f"{path}: not a stored task list ({error}); {_remedy(path)}") from error
     if tasks.digest != expected:
         message = f"{path}: content is {tasks.digest}, expected {expected}"
-        raise BadInput(f"{message}; delete it and draw the tasks again")
+        raise BadInput(f"{message}; {_remedy(path)}")
     return tasks
+
+
+def _remedy(path: Path) -> str:
+    return f"draw the tasks again with `dvc repro -f -s episodes@{path.parents[1].name}`"
 
 
 def draw_distinct(counts_R: Tensor, number: int, random: torch.Generator) -> Tensor:

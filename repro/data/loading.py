@@ -62,10 +62,14 @@ class ImageStore:
 
     def fetch(self, rows_N: Tensor) -> Tensor:
         """The images of these rows: uint8, N×C×H×W, stored channels-last, on the store's device."""
-        images_NHWC = self.images_NHWC[rows_N.to(self.images_NHWC.device)]
-        if images_NHWC.device != self.device:
-            images_NHWC = images_NHWC.pin_memory().to(self.device, non_blocking=True)
-        return images_NHWC.permute(0, 3, 1, 2)
+        return on_device(self.images_NHWC[rows_N.to(self.images_NHWC.device)], self.device)
+
+
+def on_device(images_NHWC: Tensor, device: torch.device) -> Tensor:
+    """The images as N×C×H×W, stored channels-last, on the device."""
+    if images_NHWC.device != device:
+        images_NHWC = images_NHWC.pin_memory().to(device, non_blocking=True)
+    return images_NHWC.permute(0, 3, 1, 2)
 
 
 def fetched(

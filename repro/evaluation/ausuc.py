@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from repro.evaluation.metrics import Outcome
+from repro.evaluation.metrics import QueryOutcomes
 
 UNIT = 2.0**-40  # of an accuracy in a sum of curves; eight million tasks fit into an int64
 
@@ -37,7 +37,7 @@ def class_weights(labels_TQ: Tensor, first: int, classes: int) -> tuple[Tensor, 
     return 1 / (counts_TC.gather(1, label_TQ) * occurring_T[:, None]), occurring_T
 
 
-def curve(result: Outcome, seen_weights_TQ: Tensor, unseen_weights: Tensor | float) -> Curve:
+def curve(result: QueryOutcomes, seen_weights_TQ: Tensor, unseen_weights: Tensor | float) -> Curve:
     """The points of every task's curve."""
     right_seen_TQ, right_unseen_TQ = result.parts(result.right_TQ.to(seen_weights_TQ.dtype))
     weight_TQ = torch.cat([right_seen_TQ * seen_weights_TQ, right_unseen_TQ * unseen_weights], dim=1)

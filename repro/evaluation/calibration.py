@@ -9,10 +9,10 @@ Dimensions: T tasks, Q queries of a task, N = T·Q queries in all.
 import torch
 from torch import Tensor
 
-from repro.evaluation.metrics import Outcome, harmonic
+from repro.evaluation.metrics import QueryOutcomes, harmonic
 
 
-def best_bias(result: Outcome) -> float:
+def best_bias(result: QueryOutcomes) -> float:
     """The margin that, taken as bias, gives the largest mean HM; nearest to 0 among equals, 0 where HM is always 0."""
     margin_TQ, order_TQ = result.margin_TQ.sort(dim=1)
     steps_TQ = _harmonic_after_each(result, order_TQ).diff(dim=1)
@@ -29,7 +29,7 @@ def best_bias(result: Outcome) -> float:
     return float(bias[bias.abs().argmin()])
 
 
-def _harmonic_after_each(result: Outcome, order_TQ: Tensor) -> Tensor:
+def _harmonic_after_each(result: QueryOutcomes, order_TQ: Tensor) -> Tensor:
     """HM of each task with its first 0, 1 … Q queries (by margin) called unseen (T × Q + 1)."""
     right_seen_TQ, right_unseen_TQ = result.right_TQ.clone(), result.right_TQ.clone()
     right_seen_TQ[:, result.seen_queries :] = False

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
 
 from repro.data.dataset import Dataset
-from repro.data.loading import ImageStore, normalise
+from repro.data.loading import normalise, on_device
 from repro.errors import BadInput
-from repro.files import whole_file
+from repro.files import MAKE_AGAIN, whole_file
 
 logger = logging.getLogger(__name__)
 
@@ -53,10 +53,10 @@ def embed(backbone: nn.Module, dataset: Dataset, rows_N: Tensor, device: torch.d
     Raises BadInput where an embedding is not finite.
     """
     network = folded(backbone).to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    store = ImageStore(dataset.images_NHWC, device)
     parts = []
     for rows in rows_N.split(batch):
-        embeddings_ND = network(normalise(store.fetch(rows))).float().cpu()
+        images_NCHW = on_device(torch.from_numpy(dataset.pixels.of(rows.numpy())), device)
+        embeddings_ND = network(normalise(images_NCHW)).float().cpu()
         wrong = rows[~embeddings_ND.isfinite().all(dim=1)]
         if len(wrong):
             row = int(wrong[0])
@@ -94,7 +94,7 @@ def read_embeddings(path: Path, model: str) -> Embedded:
             of_model = json.loads(stored.metadata()["embedded"])["model"]
             rows_N, embeddings_ND = stored.get_tensor("rows"), stored.get_tensor("embeddings")
     except (OSError, SafetensorError, TypeError, KeyError, ValueError) as error:
-        raise BadInput(f"{path}: not stored embeddings ({error}); delete it and embed again") from error
+        raise BadInput(f"{path}: not stored embeddings ({error}); {MAKE_AGAIN}") from error
     if of_model != model:
-        raise BadInput(f"{path}: embeddings of model {of_model}, expected {model}; delete it and embed again")
+        raise BadInput(f"{path}: embeddings of model {of_model}, expected {model}; {MAKE_AGAIN}")
     return Embedded(rows_N, embeddings_ND, model)

@@ -18,7 +18,7 @@ SMALLEST_CONFIDENCE = 1e-6  # keeps the ratio of two confidences finite
 
 
 @dataclass(frozen=True)
-class Outcome:
+class QueryOutcomes:
     """What the scores of each query come to. `labels_TQ` counts seen classes from 0 and a task's ways from S."""
 
     margin_TQ: Tensor
@@ -31,21 +31,21 @@ class Outcome:
         return values_TQ[:, : self.seen_queries], values_TQ[:, self.seen_queries :]
 
 
-def outcome(scores: Scores, labels_TQ: Tensor, seen_queries: int, seen_classes: int) -> Outcome:
+def outcome(scores: Scores, labels_TQ: Tensor, seen_queries: int, seen_classes: int) -> QueryOutcomes:
     """Reduce joint scores to margins and rightness; among equal logits the first class wins."""
     best_TQ, way_TQ = scores.unseen_TQW.max(dim=-1)
     seen = torch.arange(labels_TQ.shape[1], device=labels_TQ.device) < seen_queries
     predicted_TQ = torch.where(seen, scores.seen_label_TQ, way_TQ + seen_classes)
-    return Outcome(scores.best_seen_TQ - best_TQ, predicted_TQ == labels_TQ, labels_TQ, seen_queries)
+    return QueryOutcomes(scores.best_seen_TQ - best_TQ, predicted_TQ == labels_TQ, labels_TQ, seen_queries)
 
 
-def own_accuracies(result: Outcome) -> tuple[Tensor, Tensor]:
+def own_accuracies(result: QueryOutcomes) -> tuple[Tensor, Tensor]:
     """S→S and U→U per task, as fractions (float64)."""
     seen_TQ, unseen_TQ = result.parts(result.right_TQ)
     return _mean(seen_TQ), _mean(unseen_TQ)
 
 
-def joint_accuracies(result: Outcome, bias: float = 0.0) -> tuple[Tensor, Tensor]:
+def joint_accuracies(result: QueryOutcomes, bias: float = 0.0) -> tuple[Tensor, Tensor]:
     """S→S∪U and U→S∪U per task with `bias` subtracted from the seen logits, as fractions (float64)."""
     called_seen_TQ = result.margin_TQ >= bias
     seen_TQ, _ = result.parts(result.right_TQ & called_seen_TQ)
@@ -59,7 +59,7 @@ def harmonic(first: Tensor, second: Tensor) -> Tensor:
     return torch.where(total > 0, 2 * first * second / total.clamp_min(torch.finfo(total.dtype).tiny), 0.0)
 
 
-def measures(result: Outcome, bias: float) -> dict[str, Tensor]:
+def measures(result: QueryOutcomes, bias: float) -> dict[str, Tensor]:
     """Accuracies, harmonic mean and Δ per task, before and (`cal_`) after calibration, in percent."""
     own_seen, own_unseen = own_accuracies(result)
     named = {"s_s": own_seen, "u_u": own_unseen}

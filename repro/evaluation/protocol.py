@@ -13,7 +13,7 @@ from repro.errors import BadInput
 from repro.evaluation import ausuc
 from repro.evaluation.average_precision import map_measures
 from repro.evaluation.bound import BoundTasks
-from repro.evaluation.metrics import Outcome, confidences, measures, outcome
+from repro.evaluation.metrics import QueryOutcomes, confidences, measures, outcome
 from repro.evaluation.workers import in_order
 from repro.methods.base import Scorer, Scores, TaskBatch
 
@@ -43,7 +43,7 @@ def by_chunk(
         progress(len(chunk))
 
 
-def joined(parts: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+def concatenated(parts: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     """Per-task values of all chunks."""
     return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
@@ -59,7 +59,7 @@ def few_shot(scorer: Scorer, bound: BoundTasks, progress: Progress = no_progress
             right.append((way_TB + bound.seen_classes == labels_TQ[:, bound.seen_queries :])[:real])
         return {"u_u": 100 * torch.cat(right).double().mean(dim=1)}
 
-    return Measured(joined(list(by_chunk(accuracy, bound, progress))))
+    return Measured(concatenated(list(by_chunk(accuracy, bound, progress))))
 
 
 def generalised(
@@ -84,21 +84,21 @@ def generalised(
         curves_G += found.pop("curves")
         parts.append(found)
     mean_G = ausuc.exact_mean(curves_G, bound.number)
-    return Measured(joined(parts), 100 * torch.stack([unseen_G.cpu(), mean_G], dim=1))
+    return Measured(concatenated(parts), 100 * torch.stack([unseen_G.cpu(), mean_G], dim=1))
 
 
-def outcomes(scorer: Scorer, bound: BoundTasks, progress: Progress = no_progress) -> Outcome:
+def outcomes(scorer: Scorer, bound: BoundTasks, progress: Progress = no_progress) -> QueryOutcomes:
     """Margins and rightness of all tasks at once, for calibration and model selection."""
 
     def score(chunk: range) -> dict[str, Tensor]:
         result, _ = _scored(scorer, bound, False, chunk)
         return {"margin": result.margin_TQ, "right": result.right_TQ, "labels": result.labels_TQ}
 
-    found = joined(list(by_chunk(score, bound, progress)))
-    return Outcome(found["margin"], found["right"], found["labels"], bound.seen_queries)
+    found = concatenated(list(by_chunk(score, bound, progress)))
+    return QueryOutcomes(found["margin"], found["right"], found["labels"], bound.seen_queries)
 
 
-def _seen_unseen(result: Outcome, bound: BoundTasks) -> tuple[ausuc.Curve, dict[str, Tensor]]:
+def _seen_unseen(result: QueryOutcomes, bound: BoundTasks) -> tuple[ausuc.Curve, dict[str, Tensor]]:
     seen_TA, _ = result.parts(result.labels_TQ)
     seen_weights_TA, occurring_T = ausuc.class_weights(seen_TA, 0, bound.seen_classes)
     # Every way of a task has equally many queries.
@@ -108,7 +108,7 @@ def _seen_unseen(result: Outcome, bound: BoundTasks) -> tuple[ausuc.Curve, dict[
     return points, {"ausuc": area_T, "ausuc_released": area_T * occurring_T / bound.seen_classes}
 
 
-def _scored(scorer: Scorer, bound: BoundTasks, detailed: bool, chunk: range) -> tuple[Outcome, dict[str, Tensor]]:
+def _scored(scorer: Scorer, bound: BoundTasks, detailed: bool, chunk: range) -> tuple[QueryOutcomes, dict[str, Tensor]]:
     """Outcomes of a chunk of tasks, and their MAP and confidence where `detailed`."""
     results, extras = [], []
     for batch, labels_TQ, real in bound.blocks(chunk):
@@ -120,7 +120,7 @@ def _scored(scorer: Scorer, bound: BoundTasks, detailed: bool, chunk: range) -> 
         results.append((result.margin_TQ[:real], result.right_TQ[:real], result.labels_TQ[:real]))
         extras.append({name: values[:real] for name, values in extra.items()})
     margin_TQ, right_TQ, labels_TQ = (torch.cat(parts) for parts in zip(*results, strict=True))
-    return Outcome(margin_TQ, right_TQ, labels_TQ, bound.seen_queries), joined(extras)
+    return QueryOutcomes(margin_TQ, right_TQ, labels_TQ, bound.seen_queries), concatenated(extras)
 
 
 def _details(scores: Scores, labels_TQ: Tensor, bound: BoundTasks) -> dict[str, Tensor]:

@@ -11,15 +11,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from repro.cards import Look, MethodCard
 from repro.methods.base import BatchSpec, EmbeddedBatch, Method, Pool, Scorer
 from repro.methods.shared.chunks import mean_over_chunks
 from repro.methods.shared.distances import seen_weight
-from repro.methods.shared.synthesis import Average, SharedRows, Synthesis, draw_tasks, lengths, noise_source
+from repro.methods.shared.synthesis import Average, SharedRows, Synthesis, draw_class_sets, lengths, noise_source
 from repro.methods.shared.synthesis_scorers import ACastleScorer
 
 
 class ACastle(Method):
     """See the module. Options default to the paper's values; dropout is the released commands', the paper is silent."""
+
+    card = MethodCard(
+        "aCASTLE",
+        citation="Ye, Hu & Zhan: Learning Adaptive Classifiers Synthesis for Generalized Few-Shot Learning, IJCV 2021",
+        url="https://arxiv.org/abs/1906.02944",
+        look=Look("#cc78bc", "*", "-"),
+    )
+    default_training = {"steps": 1000, "lr": 0.05, "batch_norm": "train"}
 
     def __init__(
         self,
@@ -101,7 +110,7 @@ class ACastle(Method):
     def loss(self, batch: EmbeddedBatch, generator: torch.Generator) -> Tensor:
         """Eq. 7, averaged over all random tasks and queries of the step, `chunk` tasks at a time."""
         rows_VCD = self.synthesis.views(batch.support_TCKD[0])
-        tasks_TW = draw_tasks(rows_VCD.shape[1], self.classifiers, self.ways, generator).to(rows_VCD.device)
+        tasks_TW = draw_class_sets(rows_VCD.shape[1], self.classifiers, self.ways, generator).to(rows_VCD.device)
         noise = noise_source(generator, rows_VCD.device) if self.training else None
         shared = self.synthesis.share(torch.cat([self.seen_weight_SD, rows_VCD.flatten(0, 1)]))
         labels_B = batch.free_labels_B

@@ -5,16 +5,17 @@ M remembered training images per seen class, C classes of a training batch, B qu
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
+from repro.cards import MethodCard
 from repro.errors import BadInput
 
-Pretraining = Literal["linear", "cosine"]
+Pretraining = Literal["standard", "cosine"]  # the roles under which params.yaml names the many-shot classifiers
 
 
 @dataclass(frozen=True)
@@ -90,18 +91,27 @@ def take(rows_ND: Tensor, index: Tensor) -> Tensor:
 class Method(nn.Module, ABC):
     """A generalised few-shot learner on top of a backbone: `backbone(images) → N×D` pooled features."""
 
+    card: MethodCard = MethodCard()  # label, citation and looks; `own_card` reads it
     backbone: nn.Module
     seen_classes: int
     remembers: int = 0  # training images per seen class that inference needs (`remember` receives them)
-    pretraining: Pretraining = "linear"  # the seen classifier that pre-training fits for this method
+    pretraining: Pretraining = "standard"  # which of the pre-trained backbones it starts from
+    default_training: Mapping[str, Any] | None = None  # `MetaTraining` where params.yaml says no more; None: has none
     base_method: str | None = None  # registry name of the method whose trained weights `self.base` takes
     tuning_grid: tuple[dict[str, Any], ...] = ({},)  # option sets among which validation chooses
     selected_calibrated: bool = False  # by calibrated HM, where the scores leave the other at 0 for any weights
+    seen_measure: str = "syn_s"  # what the accuracy of its few-shot classifiers on seen classes is called (F11)
+
+    @classmethod
+    def own_card(cls) -> MethodCard:
+        """The card that this class itself gives: one that it inherits speaks for another method."""
+        found: MethodCard = vars(cls).get("card", MethodCard())
+        return found
 
     def load_pretrained(self, weight_SD: Tensor) -> None:
         """Receive pre-training's seen classifier (S×D), scaled so that its products are the pre-training logits.
 
-        The products are with the features where `pretraining` is linear, with unit-length features where it is
+        The products are with the features where `pretraining` is standard, with unit-length features where it is
         cosine. It goes into the parameter `seen_weight_SD`; a method without one has no use for it.
         """
         own_SD = self._parameters.get("seen_weight_SD")

@@ -1,6 +1,7 @@
 """CASTLE⁻ (§5 of the paper): CASTLE's objective without the neural dictionary.
 
-Prototypes themselves, made unit length, join the many-shot classifiers; it is what CASTLE becomes with no bases.
+Prototypes themselves, made unit length, join the many-shot classifiers. The paper calls these "(fixed)", so the
+embedding alone learns; `train_seen_classifier` is the other reading, what CASTLE becomes with no bases.
 """
 
 from typing import Any
@@ -9,14 +10,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from repro.cards import MethodCard
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
 from repro.methods.shared.distances import prototypes, seen_weight
 from repro.methods.shared.swapping import swapped_cross_entropy
-from repro.methods.shared.synthesis import draw_tasks
+from repro.methods.shared.synthesis import draw_class_sets
 
 
 class CastleMinus(FixedSeen):
-    """Learns the embedding and the many-shot classifiers only. Options as in `Castle`."""
+    """Learns the embedding, and the many-shot classifiers where asked. Options as in `Castle`."""
+
+    card = MethodCard(
+        "CASTLE⁻",
+        citation="Ye, Hu & Zhan: Learning Adaptive Classifiers Synthesis for Generalized Few-Shot Learning, IJCV 2021",
+        url="https://arxiv.org/abs/1906.02944",
+    )
+    default_training = {"steps": 1000, "lr": 0.05, "batch_norm": "train"}
 
     def __init__(
         self,
@@ -29,7 +38,7 @@ class CastleMinus(FixedSeen):
         classifiers: int = 64,
         ways: int = 5,
         queries: int = 128,
-        train_seen_classifier: bool = True,
+        train_seen_classifier: bool = False,
     ) -> None:
         super().__init__()
         self.backbone = backbone
@@ -53,7 +62,7 @@ class CastleMinus(FixedSeen):
     def loss(self, batch: EmbeddedBatch, generator: torch.Generator) -> Tensor:
         """Eq. 7; a class's prototype is the same in every task, so each meets the queries once."""
         new_CB = self.joint_unseen_logits(batch.support_TCKD, batch.free_BD.unsqueeze(0))[0].T
-        tasks_TW = draw_tasks(len(new_CB), self.classifiers, self.ways, generator).to(new_CB.device)
+        tasks_TW = draw_class_sets(len(new_CB), self.classifiers, self.ways, generator).to(new_CB.device)
         seen_BS = self.fixed_seen_logits(batch.free_BD)
         # Not new_CB[tasks_TW]: several threads would add up its gradient in any order.
         new_TWB = new_CB.index_select(0, tasks_TW.flatten()).unflatten(0, tasks_TW.shape)
@@ -61,8 +70,6 @@ class CastleMinus(FixedSeen):
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         """Backbone and, unless it is kept as pre-trained, the seen classifier."""
-        groups = {"backbone": list(self.backbone.parameters()), "seen_classifier": [self.seen_weight_SD]}
-        return [
-            {"name": name, "params": [one for one in members if one.requires_grad], "lr_scale": 1.0}
-            for name, members in groups.items()
-        ]
+        backbone = {"name": "backbone", "params": list(self.backbone.parameters()), "lr_scale": 1.0}
+        seen_classifier = {"name": "seen_classifier", "params": [self.seen_weight_SD], "lr_scale": 1.0}
+        return [backbone, seen_classifier] if self.seen_weight_SD.requires_grad else [backbone]

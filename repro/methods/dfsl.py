@@ -1,8 +1,10 @@
 """DFSL (Gidaris & Komodakis 2018, dynamic few-shot learning without forgetting).
 
-Stage 1 is pre-training with a cosine classifier. In stage 2 the embedding is frozen; an unseen class's classifier is
-the mean of its unit-length shots plus an attention-weighted mean of the seen classifiers, each times a learnt vector.
-Stage 2 trains on tasks in which a few seen classes play the unseen ones, and keeps refining the seen classifiers.
+Stage 1 is pre-training with a cosine classifier on features without a last ReLU (the backbone's option
+`final_activation: false`), so that cosines take both signs. In stage 2 the embedding is frozen; an unseen class's
+classifier is the mean of its unit-length shots plus an attention-weighted mean of the seen classifiers, each times a
+learnt vector. Stage 2 trains on tasks in which a few seen classes play the unseen ones, and keeps refining the seen
+classifiers.
 """
 
 from typing import Any
@@ -11,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from repro.cards import Look, MethodCard
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen, Pretraining
 from repro.methods.shared.distances import frozen, seen_weight
 from repro.methods.shared.fake_tail import fake_tail_loss, hidden_classes, joint_queries
@@ -20,7 +23,15 @@ from repro.methods.shared.synthesis import drop, noise_source
 class DFSL(FixedSeen):
     """Cosine similarities times one learnt scale, for seen and composed classifiers alike."""
 
+    card = MethodCard(
+        "DFSL",
+        citation="Gidaris and Komodakis: Dynamic Few-Shot Visual Learning without Forgetting, CVPR 2018",
+        url="https://arxiv.org/abs/1804.09458",
+        look=Look("#0173b2", "D", "--"),
+    )
     pretraining: Pretraining = "cosine"
+
+    default_training = {"steps": 500, "lr": 0.1}
 
     def __init__(
         self,

@@ -1,18 +1,26 @@
 """iCaRL (paper, Appendix B; Rebuffi et al. 2017): incremental classifier and representation learning, at inference.
 
-The fine-tuning is that of LwF (`shared/incremental.py`); a class is the mean of its unit-length exemplars in the
-adapted feature space, itself brought to unit length, and the nearest mean predicts.
+The fine-tuning is that of LwF (`shared/incremental.py`) and moves the features; a class is the mean of its unit-length
+exemplars as they lie after it (stored images of a seen class, the support of an unseen one), itself brought to unit
+length, and the nearest mean predicts.
 """
 
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from repro.cards import MethodCard
 from repro.methods.shared.distances import prototypes, squared_distances
 from repro.methods.shared.incremental import Incremental
 
 
 class ICaRL(Incremental):
     """Predicts with the nearest mean of exemplars."""
+
+    card = MethodCard(
+        "iCaRL",
+        citation="Rebuffi et al.: iCaRL: Incremental Classifier and Representation Learning, CVPR 2017",
+        url="https://arxiv.org/abs/1611.07725",
+    )
 
     def joint_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> tuple[Tensor, Tensor]:
         """Negative squared distances to the means of exemplars in the adapted feature space."""

@@ -1,8 +1,10 @@
 """L2ML (paper, Appendix A (4); Wang, Ramanan & Hebert 2017): regress few-shot classifiers to many-shot ones.
 
-On a fixed embedding, a residual network f maps a class's few-shot classifier to its many-shot classifier. It is
-trained on |S|-way few-shot tasks of the seen classes by the square loss to the pre-trained classifiers plus the
-classification loss of the mapped ones. Joint scores are linear: pre-trained classifiers and f(few-shot classifiers).
+On a fixed embedding, a residual network f maps a class's few-shot classifier to its many-shot classifier; a few-shot
+classifier is a linear one, fitted to the support. f is trained on |S|-way few-shot tasks of the seen classes by the
+square loss to the pre-trained classifiers plus the classification loss of the mapped ones. Joint scores are linear:
+pre-trained classifiers and f(few-shot classifiers). What a task of few ways gives f differs from the |S|-way fits that
+it has learnt from; the paper's HM is 3.
 """
 
 from typing import Any
@@ -11,9 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
+from repro.cards import Look, MethodCard
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
-from repro.methods.shared.distances import frozen, prototypes, scaled_like, seen_weight
+from repro.methods.shared.distances import frozen, seen_weight
 from repro.methods.shared.fake_tail import fake_tail_loss, joint_queries
+from repro.methods.shared.softmax_regression import fit_classifiers
 
 
 class ResidualBlock(nn.Module):
@@ -23,9 +27,6 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.norm1, self.norm2 = nn.BatchNorm1d(dim), nn.BatchNorm1d(dim)
         self.linear1, self.linear2 = nn.Linear(dim, dim), nn.Linear(dim, dim)
-        # The map starts as the identity: a few-shot classifier is a fair first guess of the many-shot one.
-        nn.init.zeros_(self.linear2.weight)
-        nn.init.zeros_(self.linear2.bias)
 
     def forward(self, weights_ND: Tensor) -> Tensor:
         """Give weights of the same shape."""
@@ -36,6 +37,14 @@ class ResidualBlock(nn.Module):
 class L2ML(FixedSeen):
     """Frozen embedding and seen classifier; the residual map of `blocks` blocks is all that learns."""
 
+    card = MethodCard(
+        "L2ML",
+        citation="Wang, Ramanan and Hebert: Learning to Model the Tail, NIPS 2017",
+        url="https://papers.neurips.cc/paper/2017/hash/147ebe637038ca50a1265abac8dea181-Abstract.html",
+        look=Look("#029e73", "P", "-."),
+    )
+    default_training = {"steps": 500, "lr": 0.003}
+
     def __init__(
         self,
         backbone: nn.Module,
@@ -43,23 +52,28 @@ class L2ML(FixedSeen):
         seen_classes: int,
         *,
         blocks: int = 2,
+        penalty: float = 1.0,
         regression: float = 1.0,
         free: int = 128,
     ) -> None:
+        """`penalty` is that of the few-shot fit, beside the summed cross-entropy: penalty/2 · ‖w‖²."""
         super().__init__()
         self.backbone = frozen(backbone)
         self.seen_classes = seen_classes
-        self.regression, self.free = regression, free
+        self.penalty, self.regression, self.free = penalty, regression, free
         self.seen_weight_SD = seen_weight(seen_classes, dim, trained=False)
         self.map = nn.Sequential(*(ResidualBlock(dim) for _ in range(blocks)))
 
-    def many_shot(self, support_TWKD: Tensor) -> Tensor:
-        """Predict the many-shot classifiers (T×W×D).
+    def few_shot(self, support_TWKD: Tensor) -> Tensor:
+        """Fit logistic regression to the support (T×W×D); which linear classifier it is, the paper leaves open."""
+        images = support_TWKD.shape[1] * support_TWKD.shape[2]
+        nothing_TN = support_TWKD.new_full((len(support_TWKD), images), -torch.inf)
+        strength_D = support_TWKD.new_full((support_TWKD.shape[3],), self.penalty / 2 / images)
+        return fit_classifiers(support_TWKD, nothing_TN, torch.zeros_like(support_TWKD[:, :, 0]), strength_D)
 
-        The few-shot classifier of a class is its prototype, brought to the length of the seen classifiers: linear,
-        and independent of how many other classes the task has, which differs between training and test.
-        """
-        few_shot_TWD = scaled_like(self.seen_weight_SD, prototypes(support_TWKD))
+    def many_shot(self, support_TWKD: Tensor) -> Tensor:
+        """Predict the many-shot classifiers (T×W×D)."""
+        few_shot_TWD = self.few_shot(support_TWKD)
         return self.map(few_shot_TWD.flatten(0, 1)).view_as(few_shot_TWD)
 
     def fixed_seen_logits(self, queries_ND: Tensor) -> Tensor:

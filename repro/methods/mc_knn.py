@@ -1,18 +1,26 @@
 """MC + kNN (paper, Appendix A (1)): the pre-trained classifier for seen classes, nearest class mean for unseen ones.
 
-Nothing is trained after pre-training. A seen class scores its softmax confidence among the seen classes, an unseen
-class the normalised negative distance of Snell et al. (2017), log softmax(−d²) among the task's classes.
+Nothing is trained after pre-training. A seen class scores its linear logit, an unseen class the negative squared
+distance to its mean, −d²: the union of both as they are, as the released code has it (the paper speaks of normalised
+distances). The best logit is positive and −d² is not, so without calibration hardly a query is called unseen.
 """
 
 from torch import Tensor, nn
 
+from repro.cards import Look, MethodCard
 from repro.methods.base import FixedSeen
-from repro.methods.shared.confidences import many_shot_confidence, nearest_mean_confidence
-from repro.methods.shared.distances import frozen, seen_weight
+from repro.methods.shared.distances import frozen, prototypes, seen_weight, squared_distances
 
 
 class MulticlassKNN(FixedSeen):
     """Two classifiers that never met: their scores are put side by side as they are."""
+
+    card = MethodCard(
+        "MC + kNN",
+        citation="Ye, Hu & Zhan: Learning Adaptive Classifiers Synthesis for Generalized Few-Shot Learning, IJCV 2021",
+        url="https://arxiv.org/abs/1906.02944",
+        look=Look("#949494", "v", ":"),
+    )
 
     def __init__(self, backbone: nn.Module, dim: int, seen_classes: int) -> None:
         super().__init__()
@@ -21,9 +29,9 @@ class MulticlassKNN(FixedSeen):
         self.seen_weight_SD = seen_weight(seen_classes, dim, trained=False)
 
     def fixed_seen_logits(self, queries_ND: Tensor) -> Tensor:
-        """The many-shot classifier's confidence."""
-        return many_shot_confidence(self.seen_weight_SD, queries_ND)
+        """The many-shot classifier's logits."""
+        return queries_ND @ self.seen_weight_SD.T
 
     def joint_unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
-        """The nearest-mean classifier's confidence."""
-        return nearest_mean_confidence(support_TWKD, queries_TQD, temperature=1.0)
+        """Negative squared distances to the support's class means."""
+        return -squared_distances(queries_TQD, prototypes(support_TWKD))

@@ -1,7 +1,7 @@
 """MC + ProtoNet (paper, Appendix A (3)): one embedding trained for both baselines' objectives at once.
 
 The many-shot cross-entropy over all seen classes and the ProtoNet episodes share the backbone; inference is that of
-MC + kNN, the linear classifier's confidence beside the prototypes' confidence.
+MC + kNN, linear logits beside −d² as they are.
 """
 
 from typing import Any
@@ -10,15 +10,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from repro.cards import Look, MethodCard
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
-from repro.methods.shared.confidences import many_shot_confidence, nearest_mean_confidence
-from repro.methods.shared.distances import prototypical_loss, seen_weight
+from repro.methods.shared.distances import prototypes, prototypical_loss, seen_weight, squared_distances
 
 
 class MulticlassProtoNet(FixedSeen):
-    """Loss = many-shot cross-entropy on `free` seen images + `weight` · ProtoNet loss on `tasks` episodes."""
+    """Loss = many-shot cross-entropy on `free` seen images + `weight` · ProtoNet loss on `tasks` episodes.
 
-    selected_calibrated = True
+    `temperature` divides the distances in the loss only.
+    """
+
+    card = MethodCard(
+        "MC + ProtoNet",
+        citation="Ye, Hu & Zhan: Learning Adaptive Classifiers Synthesis for Generalized Few-Shot Learning, IJCV 2021",
+        url="https://arxiv.org/abs/1906.02944",
+        look=Look("#56b4e9", "^", ":"),
+    )
+    selected_calibrated = True  # without a bias hardly a query is called unseen, HM is 0 whatever the weights
+    default_training = {"steps": 500, "lr": 0.01, "batch_norm": "train"}
 
     def __init__(
         self,
@@ -41,12 +51,12 @@ class MulticlassProtoNet(FixedSeen):
         self.seen_weight_SD = seen_weight(seen_classes, dim, trained=True)
 
     def fixed_seen_logits(self, queries_ND: Tensor) -> Tensor:
-        """The many-shot classifier's confidence."""
-        return many_shot_confidence(self.seen_weight_SD, queries_ND)
+        """The many-shot classifier's logits."""
+        return queries_ND @ self.seen_weight_SD.T
 
     def joint_unseen_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> Tensor:
-        """The prototypes' confidence."""
-        return nearest_mean_confidence(support_TWKD, queries_TQD, self.temperature)
+        """Negative squared distances to the support's class means."""
+        return -squared_distances(queries_TQD, prototypes(support_TWKD))
 
     def batch_spec(self, shot: int) -> BatchSpec:
         """Episodes for the prototypes, free images for the classifier."""

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from repro.cards import Look, MethodCard
 from repro.errors import BadInput
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
 from repro.methods.shared.distances import prototypes, prototypical_loss, squared_distances
@@ -17,7 +18,16 @@ from repro.methods.shared.distances import prototypes, prototypical_loss, square
 class ProtoNet(FixedSeen):
     """Prototypes for all classes; `temperature` divides the squared distances in training and inference."""
 
+    card = MethodCard(
+        "ProtoNet + ProtoNet",
+        citation="Snell, Swersky and Zemel: Prototypical Networks for Few-shot Learning, NIPS 2017",
+        url="https://arxiv.org/abs/1703.05175",
+        look=Look("#de8f05", "s", "--"),
+    )
     remembers = 100
+    seen_measure = "proto_s"
+
+    default_training = {"steps": 500, "lr": 0.01, "batch_norm": "train"}
 
     def __init__(
         self,

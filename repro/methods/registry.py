@@ -1,34 +1,31 @@
-"""Every method by the name that params.yaml uses: one line each.
+"""Every method by its file's name, which is what params.yaml calls it: a new file is a new method.
 
-A name is also the file of the method, loaded when it is asked for: a stage reaches its own method's code, no other's.
+A method is loaded when it is asked for: a stage reaches its own method's code, no other's.
 """
 
 from importlib import import_module
+from pathlib import Path
 
 from repro.errors import BadInput
 from repro.methods.base import Method
 
-METHODS = {
-    "castle": "Castle",
-    "acastle": "ACastle",
-    "castle_minus": "CastleMinus",
-    "mc_knn": "MulticlassKNN",
-    "protonet": "ProtoNet",
-    "mc_protonet": "MulticlassProtoNet",
-    "l2ml": "L2ML",
-    "dfsl": "DFSL",
-    "ifsl": "AttentionAttractor",
-    "lwf": "LwF",
-    "icarl": "ICaRL",
-    "castle_adapted": "CastleAdapted",
-    "acastle_adapted": "ACastleAdapted",
-    "upper_bound": "UpperBound",
-}
+NO_METHODS = ("__init__", "base", "registry")
+
+
+def method_names() -> list[str]:
+    """The names of all methods."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return [file.stem for file in files if file.stem not in NO_METHODS]
 
 
 def method_class(name: str) -> type[Method]:
-    """The class behind a name; raises BadInput for a name that is not registered."""
-    if name not in METHODS:
-        raise BadInput(f"method {name!r} is unknown; expected one of {', '.join(METHODS)}")
-    found: type[Method] = getattr(import_module(f"repro.methods.{name}"), METHODS[name])
-    return found
+    """The one subclass of Method that the file of this name defines; raises BadInput where there is none."""
+    if name not in method_names():
+        raise BadInput(f"method is {name!r}, expected one of {', '.join(method_names())}, or a file of that name")
+    module = import_module(f"repro.methods.{name}")
+    defined = [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__]
+    methods = [each for each in defined if issubclass(each, Method)]
+    if len(methods) != 1:
+        found = ", ".join(each.__name__ for each in methods) or "none"
+        raise BadInput(f"repro/methods/{name}.py defines {found} as subclasses of Method, expected exactly one")
+    return methods[0]

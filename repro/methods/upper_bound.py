@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from repro.cards import MethodCard
 from repro.methods.base import Method, Pool, Scores, TableScorer, TaskBatch, take
 from repro.methods.protonet import ProtoNet
 from repro.methods.shared.distances import frozen, squared_distances
@@ -17,6 +18,11 @@ from repro.methods.shared.distances import frozen, squared_distances
 class UpperBound(Method):
     """Uses the weights of the trained ProtoNet; without a pool it can only use the support it is given."""
 
+    card = MethodCard(
+        "UB",
+        citation="Ye, Hu & Zhan: Learning Adaptive Classifiers Synthesis for Generalized Few-Shot Learning, IJCV 2021",
+        url="https://arxiv.org/abs/1906.02944",
+    )
     base_method = "protonet"
     remembers = ProtoNet.remembers
 

@@ -17,10 +17,11 @@ default_cfgs = {
 }
 
 
-def block(inputs: int, outputs: int) -> nn.Sequential:
+def block(inputs: int, outputs: int, *, activation: bool = True) -> nn.Sequential:
     """One of the four: halves the image."""
     convolution = nn.Conv2d(inputs, outputs, 3, padding=1)
-    return nn.Sequential(convolution, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True), nn.MaxPool2d(2))
+    relu = [nn.ReLU(inplace=True)] if activation else []
+    return nn.Sequential(convolution, nn.BatchNorm2d(outputs), *relu, nn.MaxPool2d(2))
 
 
 class ConvNet4(PooledBackbone):
@@ -31,10 +32,12 @@ class ConvNet4(PooledBackbone):
         in_chans: int = 3,
         num_classes: int = 0,
         widths: tuple[int, int, int, int] = (64, 64, 64, 64),
+        final_activation: bool = True,
     ) -> None:
+        """Without `final_activation` the last block has no ReLU, so features take both signs (DFSL's cosines)."""
         super().__init__(widths[-1], num_classes)
-        inputs = (in_chans, *widths[:-1])
-        self.encoder = nn.Sequential(*(block(i, o) for i, o in zip(inputs, widths, strict=True)))
+        *first, last = zip((in_chans, *widths[:-1]), widths, strict=True)
+        self.encoder = nn.Sequential(*(block(*pair) for pair in first), block(*last, activation=final_activation))
 
     def forward_features(self, images_NCHW: Tensor) -> Tensor:
         """See `PooledBackbone.forward_features`."""

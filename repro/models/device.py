@@ -5,9 +5,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import torch
+from pydantic import with_config
 from torch import nn
 
 from repro.errors import BadInput
+from repro.options import STRICT
 
 AMP_TYPES = {"none": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -36,6 +38,7 @@ def make_deterministic() -> None:
     torch.use_deterministic_algorithms(True, warn_only=True)
 
 
+@with_config(STRICT)
 @dataclass(frozen=True)
 class Acceleration:
     """How the backbone computes: mixed precision (`none`, `bf16`, `fp16`), memory layout, `torch.compile`."""

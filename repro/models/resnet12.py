@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from repro.models.pooled import PooledBackbone, default_cfg, initialise, shortcut
 
 default_cfgs = {"castle_resnet12": default_cfg(84)}
+SLOPE = 0.1  # of the leaky ReLU below zero
 
 
 def drop_block(features_NCHW: Tensor, rate: Tensor, size: int) -> Tensor:
@@ -36,7 +37,10 @@ def drop_block(features_NCHW: Tensor, rate: Tensor, size: int) -> Tensor:
 class Block(nn.Module):
     """Three convolutions and a projected shortcut, then max-pooling by two and dropout."""
 
-    def __init__(self, inputs: int, outputs: int, drop_rate: float, block_size: int, warm_up: int) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, drop_rate: float, block_size: int, warm_up: int, slope: float = SLOPE
+    ) -> None:
+        """`slope` is that of the block's last activation below zero; 1 leaves it out."""
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
         self.bn1 = nn.BatchNorm2d(outputs)
@@ -46,12 +50,13 @@ class Block(nn.Module):
         self.bn3 = nn.BatchNorm2d(outputs)
         self.downsample = shortcut(inputs, outputs, stride=1)
         self.drop_rate, self.block_size, self.warm_up = drop_rate, block_size, warm_up
+        self.slope = slope
 
     def forward(self, x: Tensor) -> Tensor:
-        out = F.leaky_relu(self.bn1(self.conv1(x)), 0.1)
-        out = F.leaky_relu(self.bn2(self.conv2(out)), 0.1)
+        out = F.leaky_relu(self.bn1(self.conv1(x)), SLOPE)
+        out = F.leaky_relu(self.bn2(self.conv2(out)), SLOPE)
         out = self.bn3(self.conv3(out)) + self.downsample(x)
-        return self._drop(F.max_pool2d(F.leaky_relu(out, 0.1), 2))
+        return self._drop(F.max_pool2d(F.leaky_relu(out, self.slope), 2))
 
     def _drop(self, features: Tensor) -> Tensor:
         if not self.training or self.drop_rate == 0:
@@ -77,12 +82,20 @@ class ResNet12(PooledBackbone):
         drop_rate: float = 0.1,
         drop_block_size: int = 5,
         drop_warm_up: int = 40_000,
+        final_activation: bool = True,
     ) -> None:
-        """`drop_warm_up` is MetaOptNet's schedule: batches until DropBlock reaches `drop_rate`."""
+        """`drop_warm_up` is MetaOptNet's schedule: batches until DropBlock reaches `drop_rate`.
+
+        Without `final_activation` the last block has no leaky ReLU, for DFSL's cosines.
+        """
         super().__init__(widths[-1], num_classes)
         inputs = (in_chans, *widths[:-1])
         sizes = (1, 1, drop_block_size, drop_block_size)
-        blocks = [Block(i, o, drop_rate, size, drop_warm_up) for i, o, size in zip(inputs, widths, sizes, strict=True)]
+        slopes = (SLOPE, SLOPE, SLOPE, SLOPE if final_activation else 1.0)
+        blocks = [
+            Block(i, o, drop_rate, size, drop_warm_up, slope)
+            for i, o, size, slope in zip(inputs, widths, sizes, slopes, strict=True)
+        ]
         # One block per layer; the Sequential keeps the names of the released checkpoints (layer1.0.conv1 …).
         self.layer1, self.layer2, self.layer3, self.layer4 = (nn.Sequential(block) for block in blocks)
         initialise(self, "leaky_relu")

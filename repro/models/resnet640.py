@@ -17,7 +17,8 @@ default_cfgs = {"castle_resnet640": default_cfg(84)}
 class BasicBlock(nn.Module):
     """Two 3×3 convolutions; the shortcut is projected where width or stride change."""
 
-    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+    def __init__(self, inputs: int, outputs: int, stride: int, *, activation: bool = True) -> None:
+        """Without `activation` the sum of both branches is given as it is."""
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
         self.bn1 = nn.BatchNorm2d(outputs)
@@ -25,16 +26,17 @@ class BasicBlock(nn.Module):
         self.bn2 = nn.BatchNorm2d(outputs)
         changes = stride != 1 or inputs != outputs
         self.downsample = shortcut(inputs, outputs, stride) if changes else nn.Identity()
+        self.last = nn.ReLU() if activation else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
         out = F.relu(self.bn1(self.conv1(x)))
-        return F.relu(self.bn2(self.conv2(out)) + self.downsample(x))
+        return self.last(self.bn2(self.conv2(out)) + self.downsample(x))
 
 
-def stage(inputs: int, outputs: int, blocks: int) -> nn.Sequential:
+def stage(inputs: int, outputs: int, blocks: int, *, final_activation: bool = True) -> nn.Sequential:
     """Basic blocks, the first of which halves the image."""
-    rest = [BasicBlock(outputs, outputs, stride=1) for _ in range(blocks - 1)]
-    return nn.Sequential(BasicBlock(inputs, outputs, stride=2), *rest)
+    *first, last = [(inputs, outputs, 2), *[(outputs, outputs, 1)] * (blocks - 1)]
+    return nn.Sequential(*(BasicBlock(*shape) for shape in first), BasicBlock(*last, activation=final_activation))
 
 
 class ResNet640(PooledBackbone):
@@ -46,14 +48,16 @@ class ResNet640(PooledBackbone):
         num_classes: int = 0,
         widths: tuple[int, int, int] = (160, 320, 640),
         blocks: int = 4,
+        final_activation: bool = True,
     ) -> None:
+        """Without `final_activation` the last block has no ReLU, so features take both signs (DFSL's cosines)."""
         super().__init__(widths[-1], num_classes)
         stem = widths[0] // 2
         self.conv1 = nn.Conv2d(in_chans, stem, 3, padding=1)
         self.bn1 = nn.BatchNorm2d(stem)
         self.layer1 = stage(stem, widths[0], blocks)
         self.layer2 = stage(widths[0], widths[1], blocks)
-        self.layer3 = stage(widths[1], widths[2], blocks)
+        self.layer3 = stage(widths[1], widths[2], blocks, final_activation=final_activation)
         initialise(self, "relu")
 
     def forward_features(self, images_NCHW: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ def two_halves(extra: Sequence[Item]) -> Halves[Item]:
     return Halves(seen_val=list(extra[:middle]), seen_test=list(extra[middle:]))
 
 
-def joined(halves: Iterable[Halves[Item]]) -> Halves[Item]:
+def merge_halves(halves: Iterable[Halves[Item]]) -> Halves[Item]:
     """The halves of several classes as one."""
     listed = list(halves)
     return Halves(
@@ -72,10 +72,13 @@ def draw_extra(
     train: Sequence[Item],
     content: Mapping[Item, Hashable],
     *,
-    per_half: int,
+    sizes: tuple[int, int],
     seed: int,
 ) -> dict[str, Halves[Item]]:
-    """Draw both halves of each class: no image among the training images, no content twice. Raises BadInput."""
+    """Draw both halves of each class: no image among the training images, no content twice. Raises BadInput.
+
+    `sizes` says how many images of a class seen_val and seen_test get.
+    """
     taken = set(train)
     contents = {content[item] for item in train if item in content}
     drawn = {}
@@ -85,9 +88,21 @@ def draw_extra(
             if item not in taken and not (item in content and content[item] in contents):
                 free.append(item)
                 contents |= {content[item]} if item in content else set()
-        if len(free) < 2 * per_half:
+        if len(free) < sum(sizes):
             message = f"class {class_name} has {len(free)} images besides the training images"
-            raise BadInput(f"{message}, expected {2 * per_half} for seen_val and seen_test; ask for fewer extra images")
+            raise BadInput(f"{message}, expected {sum(sizes)} for seen_val and seen_test; ask for fewer extra images")
         chosen = shuffled(free, seed, "extra", class_name)
-        drawn[class_name] = Halves(seen_val=chosen[:per_half], seen_test=chosen[per_half : 2 * per_half])
+        drawn[class_name] = Halves(seen_val=chosen[: sizes[0]], seen_test=chosen[sizes[0] : sum(sizes)])
     return drawn
+
+
+def hold_out(
+    seen: Mapping[str, Sequence[Item]], content: Mapping[Item, Hashable], *, sizes: tuple[int, int], seed: int
+) -> dict[Item, str]:
+    """Draw both halves from the seen classes' own images: image → role. Raises BadInput.
+
+    An image whose `content` (known where two images share it) occurs twice stays in training.
+    """
+    once = {name: [item for item in images if item not in content] for name, images in seen.items()}
+    halves = draw_extra(once, [], {}, sizes=sizes, seed=seed)
+    return {item: role for each in halves.values() for role, members in each.by_role().items() for item in members}

@@ -13,6 +13,7 @@ import pandas as pd
 
 from repro.data.dataset import SPLIT_OF_ROLE, ClassInfo, DomainRule, Header, stored_order
 from repro.errors import BadInput
+from repro.preparation.decoding import Crop
 from repro.preparation.images import RawImage
 from repro.preparation.splits import label_order
 
@@ -31,10 +32,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Collection:
-    """All pictures of a dataset in the stored order, and the header that `dataset.json` will have."""
+    """All pictures of a dataset in the stored order, the header that `dataset.json` will have, and how to crop."""
 
     header: Header
     pictures: Sequence[Picture]
+    crop: Crop = "squashed"
 
     def manifest(self) -> pd.DataFrame:
         """A manifest without content hashes: label, domain, role and source, a row per picture."""

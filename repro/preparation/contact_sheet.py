@@ -127,8 +127,9 @@ def _write_row(
     pen.text((MARGIN, top + 12), _fitted(info.name, room, _font(12)), fill=INK, font=_font(12))
     pen.text((MARGIN, top + 30), _fitted(info.supercategory, room, _font(11)), fill=FAINT, font=_font(11))
     for left, column in zip(_lefts(columns, width), columns, strict=True):
-        for place, index in enumerate(_images_of(dataset, label, column, _per_column(columns, width)).tolist()):
-            sheet.paste(_tile(dataset.images_NHWC[index]), (left + place * (TILE + GAP), top))
+        rows_N = _images_of(dataset, label, column, _per_column(columns, width))
+        for place, image_HWC in enumerate(dataset.pixels.of(rows_N.numpy())):
+            sheet.paste(_tile(image_HWC), (left + place * (TILE + GAP), top))
 
 
 def _tile(image_HWC: np.ndarray) -> Image.Image:

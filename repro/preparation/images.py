@@ -1,11 +1,6 @@
-"""Raw images as bytes and as pixels: reading, decoding, resizing, and telling which share their content.
-
-Everything that can be wrong with one file ends in one sentence. Pillow releases the interpreter's lock while it
-decodes and resizes, so that threads keep all cores busy.
-"""
+"""Raw images as bytes: reading them wherever they lie, and telling which share their content."""
 
 import hashlib
-import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
 from repro.errors import BadInput
+from repro.preparation.archives import Member
 
-# GIF and BMP occur in Indoor-67 behind the ending .jpg.
-FORMATS = ("JPEG", "PNG", "GIF", "BMP")
-LARGEST_PIXELS = 89_478_485  # Pillow's own limit: larger files are taken for decompression bombs
 AT_ONCE = 4096  # images waiting for a thread; more would only take memory
 TAIL = 4096  # bytes; the end of a JPEG is compressed picture data, which tells pictures apart
 
@@ -29,17 +21,18 @@ TAIL = 4096  # bytes; the end of a JPEG is compressed picture data, which tells 
 class RawImage:
     """One image of a source, compared by identity.
 
-    `origin` is a file, an encoded picture in memory, or pixels (H×W×3, uint8). `source` is what the manifest says of
-    it: a path below the root, or file#number. `crop_bottom` rows at the bottom are no part of the picture.
+    `origin` is a file, a file in an archive, an encoded picture in memory, or pixels (H×W×3, uint8). `source` is what
+    the manifest says of it: a path below the root, or file#number. `crop_bottom` rows at the bottom are no part of the
+    picture.
     """
 
-    origin: Path | bytes | np.ndarray
+    origin: Path | Member | bytes | np.ndarray
     source: str
     crop_bottom: int = 0
 
     def __str__(self) -> str:
         """Name the image to a user: the file's path where it has one."""
-        return str(self.origin) if isinstance(self.origin, Path) else self.source
+        return str(self.origin) if isinstance(self.origin, Path | Member) else self.source
 
 
 def available_cores() -> int:
@@ -49,44 +42,28 @@ def available_cores() -> int:
 
 def read_content(raw: RawImage) -> bytes:
     """The bytes that identify an image: its file, its encoding or its pixels. Raises BadInput."""
-    if isinstance(raw.origin, Path):
-        with _readable(raw.origin):
-            return raw.origin.read_bytes()
+    if isinstance(raw.origin, Path | Member):
+        return read_origin(raw.origin)
     return raw.origin if isinstance(raw.origin, bytes) else raw.origin.tobytes()
+
+
+def read_origin(origin: Path | Member) -> bytes:
+    """The bytes of a file, be it in a folder or in an archive. Raises BadInput."""
+    if isinstance(origin, Member):
+        return origin.read()
+    with _readable(origin):
+        return origin.read_bytes()
 
 
 def state_of(raw: RawImage) -> tuple[str, int]:
     """What changes with the image: path and time of change, or content hash; and its size. Raises BadInput."""
-    if not isinstance(raw.origin, Path):
+    if not isinstance(raw.origin, Path | Member):
         return _sha256(raw), _size(raw)
-    with _readable(raw.origin):
-        state = raw.origin.stat()
-    return f"{raw.origin} {state.st_mtime_ns}", state.st_size
-
-
-def to_pixels(raw: RawImage, content: bytes, size: int) -> np.ndarray:
-    """Give an image as size×size×3 uint8: the whole picture, stretched to a square as the published 84×84 packs are.
-
-    `content` is what `read_content` gave. A JPEG is decoded at the smallest scale (1/1 … 1/8) that still has twice
-    `size`, then resized with antialiasing. Raises BadInput for what cannot be decoded or is unreasonably large.
-    """
-    if isinstance(raw.origin, np.ndarray):
-        return raw.origin if raw.origin.shape[:2] == (size, size) else _resized(Image.fromarray(raw.origin), size)
-    try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-            if image.width * image.height > LARGEST_PIXELS:
-                raise Image.DecompressionBombError
-            height = image.height
-            image.draft("RGB", (2 * size, 2 * size))
-            kept = image.height * (height - raw.crop_bottom) / height  # rows at the scale of the draft
-            return _resized(_to_rgb(image), size, kept)
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise BadInput(f"{raw}: more than {LARGEST_PIXELS} pixels, expected a photograph; remove the file") from error
-    except UnidentifiedImageError as error:
-        kind = "is empty" if not content else f"is no picture (it starts with {content[:8]!r})"
-        raise BadInput(f"{raw}: {kind}, expected a JPEG or PNG; replace the file") from error
-    except (OSError, SyntaxError, ValueError) as error:
-        raise BadInput(f"{raw}: cannot be decoded ({error}), expected a whole JPEG or PNG; replace it") from error
+    file = raw.origin.archive if isinstance(raw.origin, Member) else raw.origin
+    with _readable(file):
+        state = file.stat()
+    size = raw.origin.size if isinstance(raw.origin, Member) else state.st_size
+    return f"{raw.origin} {state.st_mtime_ns}", size
 
 
 def shared_contents(images: Sequence[RawImage], workers: int | None = None) -> dict[RawImage, str]:
@@ -128,6 +105,8 @@ def _size(raw: RawImage) -> int:
     if isinstance(raw.origin, Path):
         with _readable(raw.origin):
             return raw.origin.stat().st_size
+    if isinstance(raw.origin, Member):
+        return raw.origin.size
     return len(raw.origin) if isinstance(raw.origin, bytes) else raw.origin.nbytes
 
 
@@ -149,12 +128,3 @@ def _readable(file: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(f"{file}: cannot be read ({error.strerror}), expected an image that you may read") from error
-
-
-def _to_rgb(image: Image.Image) -> Image.Image:
-    return (image.convert("RGBA") if "transparency" in image.info else image).convert("RGB")
-
-
-def _resized(image: Image.Image, size: int, kept_rows: float | None = None) -> np.ndarray:
-    box = (0.0, 0.0, image.width, image.height if kept_rows is None else kept_rows)
-    return np.asarray(image.resize((size, size), Image.Resampling.BILINEAR, box=box))

@@ -2,10 +2,11 @@
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from repro.errors import BadInput
+from repro.preparation.archives import Member, list_members
 from repro.preparation.images import RawImage
 
 ENDINGS = (".jpg", ".jpeg", ".png")
@@ -23,7 +24,7 @@ def image_files(folder: Path, root: Path, *, crop_bottom: int = 0) -> list[RawIm
     return [RawImage(folder / name, _below(folder / name, root), crop_bottom) for name in pictures]
 
 
-def image_file(file: Path, root: Path, listed_in: Path, *, crop_bottom: int = 0) -> RawImage:
+def image_file(file: Path, root: Path, listed_in: object, *, crop_bottom: int = 0) -> RawImage:
     """One image that a list names: it must exist below `root`. Raises BadInput naming the list."""
     relative = Path(os.path.relpath(file, root))
     if relative.is_absolute() or ".." in relative.parts:
@@ -36,20 +37,31 @@ def image_file(file: Path, root: Path, listed_in: Path, *, crop_bottom: int = 0)
 def read_rows(file: Path, columns: Sequence[str], delimiter: str = ",") -> list[tuple[str, ...]]:
     """Read these columns of a table with a header line. Raises BadInput for a missing file, column or value."""
     try:
-        with file.open(newline="", encoding="utf-8") as stream:
-            reader = csv.DictReader(stream, delimiter=delimiter)
-            found = reader.fieldnames or []
-            absent = [column for column in columns if column not in found]
-            if absent:
-                raise BadInput(f"{file}: has the columns {list(found)}, expected {list(columns)}")
-            rows = [tuple((row[column] or "").strip() for column in columns) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        content = file.read_bytes()
+    except OSError as error:
         raise BadInput(
             f"{file}: cannot be read ({error}), expected a table with the columns {list(columns)}"
         ) from error
-    for number, row in enumerate(rows, start=2):
-        if "" in row:
-            raise BadInput(f"{file}: line {number} lacks a value, expected {', '.join(columns)}")
+    return parse_rows(content, file, columns, delimiter)
+
+
+def parse_rows(content: bytes, place: object, columns: Sequence[str], delimiter: str = ",") -> list[tuple[str, ...]]:
+    """The same from a table's bytes; `place` names it. Spaces around names and values do not count."""
+    try:
+        lines = list(csv.reader(content.decode("utf-8-sig").splitlines(), delimiter=delimiter))
+    except (UnicodeDecodeError, csv.Error) as error:
+        expected = f"expected a table with the columns {list(columns)}"
+        raise BadInput(f"{place}: cannot be read ({error}), {expected}") from error
+    found = [column.strip() for column in lines[0]] if lines else []
+    if any(column not in found for column in columns):
+        raise BadInput(f"{place}: has the columns {found[:10]}, expected {list(columns)}")
+    places = [found.index(column) for column in columns]
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        row = tuple(line[each].strip() if each < len(line) else "" for each in places)
+        if "" in row and line:
+            raise BadInput(f"{place}: line {number} lacks a value, expected {', '.join(columns)}")
+        rows += [row] if line else []
     return rows
 
 
@@ -59,6 +71,24 @@ def read_lines(file: Path, expected: str) -> list[str]:
         return [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{file}: cannot be read ({error}), expected {expected}") from error
+
+
+def files_below(root: Path, expected: str) -> dict[str, Path | Member]:
+    """All files below a folder, or in an archive, by their path there; hidden ones are left out. Raises BadInput."""
+    if root.is_file():
+        return {member.name: member for member in list_members(root)}
+    return {_below(file, root): file for file in _walk(root, expected, ())}
+
+
+def _walk(folder: Path, expected: str, above: tuple[str, ...]) -> Iterator[Path]:
+    real = os.path.realpath(folder)
+    if real in above:  # a link that leads back
+        return
+    for name, is_folder in _entries(folder, expected):
+        if is_folder:
+            yield from _walk(folder / name, expected, (*above, real))
+        else:
+            yield folder / name
 
 
 def _entries(folder: Path, expected: str) -> list[tuple[str, bool]]:

@@ -1,7 +1,7 @@
 """A collection becomes a dataset folder: decoded in parallel straight into the final array, resumed after a stop.
 
 Beside the folder grows a work folder with the array and a journal: a line per finished block of images, with the hash
-of its pixels and the content hashes of its sources. A later run with the same collection, the same source files and
+of each image's pixels and of its source. A later run with the same collection, the same source files and
 the same size verifies the blocks that the journal names and decodes the rest; anything else starts anew. The work
 folder becomes the dataset folder by one rename after manifest and description are written.
 """
@@ -13,33 +13,40 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from repro.data.dataset import IMAGES, describe_images
+from repro.data.dataset import IMAGES, Header, describe_images
 from repro.errors import BadInput
-from repro.files import disk_named, put_in_place
+from repro.files import disk_errors_as_bad_input, put_in_place
 from repro.preparation.collection import Collection, Picture
-from repro.preparation.images import available_cores, read_content, state_of, to_pixels
+from repro.preparation.decoding import Crop, decode, is_small_square
+from repro.preparation.images import available_cores, read_content, state_of
 
 log = logging.getLogger(__name__)
 
 BLOCK = 64  # images: 1.4 MB of pixels at 84×84, so that memory stays bounded and a stop loses little
 CHANNELS = 3
-VERSION = 1  # of decoding and journal: work done by another version is not resumed
+ALIKE = 2  # grey levels: images that differ by no more, everywhere, are taken for one picture
+VERSION = 2  # of decoding and journal: work done by another version is not resumed
 ROW_ALLOWANCE = 256  # bytes per image for manifest and journal, when asking for free space
 
 
 @dataclass(frozen=True)
 class Block:
-    """A finished block: its number, the hash of its pixels, and the content hash of each of its sources."""
+    """A finished block: its number, and the hashes of each image's pixels and of its source's content.
+
+    `small` of these are small squares, which no crop cuts.
+    """
 
     number: int
-    pixels: str
+    pixels: list[str]
     contents: list[str]
+    small: int
 
 
 def pack(
@@ -53,13 +60,14 @@ def pack(
     """Decode all pictures to size×size RGB and write the whole dataset folder or none.
 
     `progress` hears (images done, images in all), from this thread. Raises BadInput for an image that cannot be
-    decoded and for a disk that is full or refuses; finished work stays in the work folder for the next run.
+    decoded, for a class whose images are all alike, and for a disk that is full or refuses; finished work stays in the
+    work folder for the next run.
     """
     work = work_folder(folder)
     total = len(collection.pictures)
     shape = (size, size, CHANNELS)
     key = _key(collection, size)
-    with disk_named(folder):
+    with disk_errors_as_bad_input(folder):
         _require_space(work, total * (int(np.prod(shape)) + ROW_ALLOWANCE))
         finished = _open_work(work, key, (total, *shape))
         done = sum(len(block.contents) for block in finished.values())
@@ -69,8 +77,11 @@ def pack(
             done += len(block.contents)
             progress(done, total)
         manifest = collection.manifest()
-        manifest["sha256"] = [digest for number in sorted(finished) for digest in finished[number].contents]
-        describe_images(work, collection.header, manifest, shape)
+        in_order = [finished[number] for number in sorted(finished)]
+        manifest["sha256"] = [digest for block in in_order for digest in block.pixels]
+        manifest["source_sha256"] = [digest for block in in_order for digest in block.contents]
+        _require_variety(work / IMAGES, collection.header, manifest)
+        describe_images(work, _with_crop(collection, sum(block.small for block in in_order)), manifest, shape)
         (work / "key").unlink()  # first: a folder without it is never resumed
         (work / "journal").unlink()
         put_in_place(work, folder)
@@ -91,7 +102,8 @@ def _decode_rest(
         start = os.fstat(array.fileno()).st_size - len(pictures) * size * size * CHANNELS
 
         def run(number: int) -> Block:
-            return _decode_block(number, pictures[number * BLOCK : (number + 1) * BLOCK], size, array.fileno(), start)
+            members = pictures[number * BLOCK : (number + 1) * BLOCK]
+            return _decode_block(number, members, size, collection.crop, array.fileno(), start)
 
         with ThreadPoolExecutor(workers) as pool:
             try:
@@ -112,20 +124,42 @@ def _failed(future: Future[Block]) -> bool:
     return future.exception() is not None
 
 
-def _decode_block(number: int, pictures: Sequence[Picture], size: int, array: int, start: int) -> Block:
+def _decode_block(number: int, pictures: Sequence[Picture], size: int, crop: Crop, array: int, start: int) -> Block:
     """Decode one block and write it into its place in the array (a file descriptor; pixels begin at `start`)."""
     pixels_NHWC = np.empty((len(pictures), size, size, CHANNELS), np.uint8)
-    contents = []
+    contents, small = [], 0
     for place, picture in enumerate(pictures):
         content = read_content(picture.raw)
         contents.append(hashlib.sha256(content).hexdigest())
-        pixels_NHWC[place] = to_pixels(picture.raw, content, size)
+        decoded = decode(picture.raw, content, size, crop)
+        pixels_NHWC[place] = decoded.pixels_HWC
+        small += is_small_square(*decoded.shown)
     # pwrite reports a full disk as an error; a store into a memory map would end the process with a signal.
     left, offset = pixels_NHWC.data.cast("B"), start + number * BLOCK * size * size * CHANNELS
     while left:
         written = os.pwrite(array, left, offset)
         left, offset = left[written:], offset + written
-    return Block(number, hashlib.sha256(pixels_NHWC.data).hexdigest(), contents)
+    return Block(number, _hashes(pixels_NHWC), contents, small)
+
+
+def _require_variety(images: Path, header: Header, manifest: pd.DataFrame) -> None:
+    """Raise BadInput for a class whose images are all alike: they were blank, or became it in decoding."""
+    images_NHWC = np.load(images, mmap_mode="r")
+    for label, rows in manifest.groupby("label").groups.items():
+        first = images_NHWC[rows[0]].astype(np.int16)
+        others = (np.abs(images_NHWC[row] - first).max() for row in rows[1:])  # stops at the first that differs
+        if len(rows) > 1 and all(difference <= ALIKE for difference in others):
+            seen = f"all {len(rows):,} images of class {header.classes[label].name} are alike"
+            raise BadInput(f"{header.name}: {seen} once packed, such as {manifest['source'][rows[0]]}; replace them")
+
+
+def _with_crop(collection: Collection, small: int) -> Header:
+    """The header with how pictures were cropped; small squares are left whole by every crop, which is said."""
+    facts: dict[str, object] = {"crop": collection.crop}
+    if collection.crop != "squashed" and small:
+        log.warning("%s has no effect on %d pictures, which are small squares already", collection.crop, small)
+        facts["crop_without_effect"] = small
+    return replace(collection.header, provenance=collection.header.provenance | facts)
 
 
 def _open_work(work: Path, key: str, shape: tuple[int, ...]) -> dict[int, Block]:
@@ -154,14 +188,20 @@ def _verified_blocks(work: Path) -> dict[int, Block]:
         except (ValueError, TypeError):
             continue  # a line cut short when the run was ended
         pixels_NHWC = images_NHWC[block.number * BLOCK : (block.number + 1) * BLOCK]
-        if hashlib.sha256(np.ascontiguousarray(pixels_NHWC).data).hexdigest() == block.pixels:
+        if _hashes(pixels_NHWC) == block.pixels:
             finished[block.number] = block
     return finished
 
 
+def _hashes(pixels_NHWC: np.ndarray) -> list[str]:
+    return [hashlib.sha256(np.ascontiguousarray(image_HWC).data).hexdigest() for image_HWC in pixels_NHWC]
+
+
 def _key(collection: Collection, size: int) -> str:
     """A hash of all that decides the pixels: sources with their sizes and times, their places, the target size."""
-    digest = hashlib.sha256(json.dumps([VERSION, BLOCK, size, asdict(collection.header)], sort_keys=True).encode())
+    digest = hashlib.sha256(
+        json.dumps([VERSION, BLOCK, size, collection.crop, asdict(collection.header)], sort_keys=True).encode()
+    )
     for row, picture in zip(collection.manifest().itertuples(index=False), collection.pictures, strict=True):
         digest.update(repr((tuple(row), state_of(picture.raw), picture.raw.crop_bottom)).encode())
     return digest.hexdigest()

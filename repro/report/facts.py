@@ -1,29 +1,26 @@
 """What the report has to be told about the run: plain values, so that it depends on records and nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-
-@dataclass(frozen=True)
-class DomainSamples:
-    """Some images of one domain (N×H×W×C, uint8), each of another class."""
-
-    domain: str
-    images_NHWC: np.ndarray
+from repro.cards import Look, MethodCard
 
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """Counts of one dataset. `images` gives the number of images of each role (train, val, test, seen_val, …)."""
+    """Counts of one dataset. `images` gives the number of images of each role (train, val, test, seen_val, …).
+
+    `samples` are some images of each domain (N×H×W×C, uint8), each of another class.
+    """
 
     title: str
     seen: int
     val: int
     unseen: int
     images: Mapping[str, int]
-    samples: tuple[DomainSamples, ...] = ()
+    samples: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -39,6 +36,38 @@ class Benchmark:
     def line(self) -> str:
         """The mark that every caption and every page carries."""
         return f"{self.name} benchmark, scale {self.scale}"
+
+
+# For methods that bring no looks of their own: colours that are not among those of the paper's methods.
+DEFAULT_LOOKS = (
+    Look("#000000", "h", "-"),
+    Look("#332288", "<", "--"),
+    Look("#882255", ">", "-."),
+    Look("#999933", "p", ":"),
+    Look("#44aa99", "d", "-"),
+)
+
+
+class Methods:
+    """The cards of all methods, with a name and looks for those that say nothing about it."""
+
+    def __init__(self, cards: Mapping[str, MethodCard], rows: Sequence[str] = ()) -> None:
+        """Methods without looks get one of the default ones in turn, those of `rows` first."""
+        self.cards = cards
+        plain = [name for name in dict.fromkeys((*rows, *cards)) if self.card(name).look is None]
+        self._given = {name: DEFAULT_LOOKS[place % len(DEFAULT_LOOKS)] for place, name in enumerate(plain)}
+
+    def card(self, name: str) -> MethodCard:
+        """What the method says of itself; empty where nobody knows it."""
+        return self.cards.get(name, MethodCard())
+
+    def label(self, name: str) -> str:
+        """The name to print."""
+        return self.card(name).label or name
+
+    def look(self, name: str) -> Look:
+        """How figures draw it."""
+        return self.card(name).look or self._given.get(name, DEFAULT_LOOKS[0])
 
 
 def fill(text: str, dataset: str, datasets: Mapping[str, DatasetFacts]) -> str:

@@ -3,11 +3,10 @@
 Words in braces are filled from the data at hand, as in the tables' layout.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from repro.report.layout import METHOD_LABELS
 from repro.results.paper_claims import RATIOS, SWEEP
 from repro.results.store import Cell, Reading, Way
 
@@ -27,19 +26,25 @@ DIAGRAMS = {
     "F4": "The harmonic mean: seen and unseen queries are scored apart, both in the joint label set, on {dataset}",
 }
 SAMPLES_KEY = "F5"
+SAMPLES_DATASETS = ("heterogeneous", "office")
 SAMPLES_TITLE = (
     "Images of the two multi-domain datasets: on heterogeneous a class belongs to one domain, on office every class "
     "has images in all of them"
 )
 
 
+# How a figure is drawn: bars before and after calibration, seen-unseen curves, lines over ways, a line over the size
+# of the dictionary, bars of three kinds of classifiers.
+Drawing = Literal["calibration", "curves", "sweep", "dictionary", "classifiers"]
+
+
 @dataclass(frozen=True)
 class Line:
-    """One bar group, line or curve: its label, the cell behind it, and the method that owns its colour."""
+    """One bar group, line or curve: the cell behind it, and its label, which is its method's own where empty."""
 
-    label: str
     cell: Cell
-    method: str
+    label: str = ""
+    ours: bool = False  # the paper has no such line
 
 
 @dataclass(frozen=True)
@@ -49,10 +54,33 @@ class Figure:
     key: str
     name: str  # of its files
     title: str
+    drawing: Drawing
     lines: tuple[Line, ...]
     protocol: Literal["gfsl", "fsl", "seen"]
     ways: tuple[Way, ...]
     measures: tuple[str, ...]
+    takes_rows: bool = False  # whether methods that the paper lacks may stand beside its own
+
+    @property
+    def wide(self) -> bool:
+        """Whether it needs the whole width of a page."""
+        return self.drawing == "curves"
+
+    @property
+    def dataset(self) -> str:
+        """The dataset that its title speaks of."""
+        return self.lines[0].cell.dataset
+
+    def cells_of(self, method: str) -> set[Cell]:
+        """The cells that a line of this method reads."""
+        return {replace(self.lines[0].cell, method=method)}
+
+    def with_rows(self, methods: Sequence[str]) -> "Figure":
+        """The figure with a line for each of these methods that it does not have already, where it takes any."""
+        known = {line.cell.method for line in self.lines}
+        added = [method for method in methods if self.takes_rows and method not in known]
+        lines = (Line(cell, ours=True) for method in added for cell in self.cells_of(method))
+        return replace(self, lines=(*self.lines, *lines))
 
     def readings(self) -> Iterator[Reading]:
         """Every reading the figure shows."""
@@ -63,7 +91,7 @@ class Figure:
 
 
 def _mini(*methods: str) -> tuple[Line, ...]:
-    return tuple(Line(METHOD_LABELS[method], Cell("mini", method, 1), method) for method in methods)
+    return tuple(Line(Cell("mini", method, 1)) for method in methods)
 
 
 _COMPARED = ("mc_knn", "mc_protonet", "protonet", "l2ml", "dfsl", "ifsl", "castle", "acastle")
@@ -74,45 +102,54 @@ FIGURES = (
         "F6",
         "F6_calibration",
         "HM before and after calibration, 1-shot 5-way on {dataset}",
+        "calibration",
         _mini(*_COMPARED),
         "gfsl",
         (5,),
         ("hm", "cal_hm"),
+        takes_rows=True,
     ),
     Figure(
         "F7",
         "F7_ausuc",
         "Seen against unseen accuracy for every calibration bias, 1-shot on {dataset}; the area is the AUSUC",
+        "curves",
         _mini(*_COMPARED),
         "gfsl",
         (5, "all"),
         ("ausuc",),
+        takes_rows=True,
     ),
     Figure(
         "F8",
         "F8_ways",
         "HM against the number of unseen classes, 1-shot on {dataset}; MC + kNN and MC + ProtoNet, which ignore the "
         "unseen classes, are left out as in the paper",
+        "sweep",
         _mini(*_BALANCED),
         "gfsl",
         SWEEP,
         ("hm",),
+        takes_rows=True,
     ),
     Figure(
         "F9",
         "F9_ways_calibrated",
         "Calibrated HM against the number of unseen classes, 1-shot on {dataset}",
+        "sweep",
         _mini(*_COMPARED),
         "gfsl",
         SWEEP,
         ("cal_hm",),
+        takes_rows=True,
     ),
     Figure(
         "F10",
         "F10_dictionary",
         "Accuracy among 5 unseen classes against the size of the shared dictionary, as a multiple of the {seen} seen "
         "classes; 1-shot CASTLE on {dataset}",
-        tuple(Line(str(ratio), Cell("mini", "castle", 1, variant), "castle") for ratio, variant in RATIOS.items()),
+        "dictionary",
+        tuple(Line(Cell("mini", "castle", 1, variant), str(ratio)) for ratio, variant in RATIOS.items()),
         "fsl",
         (5,),
         ("u_u",),
@@ -120,9 +157,14 @@ FIGURES = (
     Figure(
         "F11",
         "F11_seen",
-        "{seen}-way accuracy on seen classes of {dataset}: prototypes and synthesised classifiers from one image per "
-        "class, and the many-shot classifier",
-        _mini("castle", "acastle"),
+        "{seen}-way accuracy on seen classes of {dataset}: prototypes of the trained ProtoNet, classifiers that CASTLE "
+        "synthesises from one image per class (vanilla: trained without the seen ones), and many-shot classifiers",
+        "classifiers",
+        (
+            *_mini("protonet"),
+            Line(Cell("mini", "castle", 1, "vanilla"), "CASTLE (vanilla)"),
+            *_mini("castle", "acastle"),
+        ),
         "seen",
         ("any",),
         ("proto_s", "syn_s", "many_s"),

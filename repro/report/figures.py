@@ -1,14 +1,15 @@
 """F6-F11 from records, with 95 % intervals; what was not measured is left out, and an empty figure says so."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from repro.report.facts import DatasetFacts
-from repro.report.figure_layout import FIGURES, Figure, Line
-from repro.report.style import COLUMN_INCHES, DASHES, MARKERS, PAGE_INCHES, colour, figure_style, new_figure, save
+from repro.cards import Look
+from repro.report.facts import DatasetFacts, Methods
+from repro.report.figure_layout import Drawing, Figure, Line
+from repro.report.style import COLUMN_INCHES, GREY, PAGE_INCHES, figure_style, mixed, new_figure, save
 from repro.report.tables import rounded
 from repro.results.intervals import Mean
 from repro.results.store import Reading, Results, Way
@@ -17,11 +18,20 @@ PALE, MEDIUM = 0.4, 0.7  # strengths of colour
 NEARLY_NONE = 0.5  # percent: where a curve may end
 
 
-def draw_figures(results: Results, folder: Path) -> None:
+def draw_figures(figures: Sequence[Figure], results: Results, methods: Methods, folder: Path) -> None:
     """Write every figure as vector PDF and PNG into `folder`."""
     with figure_style():
-        for figure in FIGURES:
-            save(_DRAWN[figure.key](figure, results), folder, figure.name)
+        for figure in figures:
+            save(draw(figure, results, methods), folder, figure.name)
+
+
+def draw(figure: Figure, results: Results, methods: Methods) -> Any:
+    """One figure, drawn as its layout says."""
+    return _DRAWN[figure.drawing](figure, results, methods)
+
+
+def _label(line: Line, methods: Methods) -> str:
+    return line.label or methods.label(line.cell.method) + (" (ours)" if line.ours else "")
 
 
 def _points(figure: Figure, line: Line, measure: str, results: Results) -> list[tuple[Way, Mean]]:
@@ -34,14 +44,14 @@ def _say_if_empty(axes: Any, measured: object) -> None:
         axes.text(0.5, 0.5, "no records yet", ha="center", va="center", transform=axes.transAxes)
 
 
-# A bar: its label, method, strength of colour, height of the row it stands in, and its number.
+# A bar: its label, colour, strength of it, height of the row it stands in, and its number.
 Bar = tuple[str, str, float, float, Mean]
 
 
 def _bars(axes: Any, bars: list[Bar], thickness: float) -> None:
     """Horizontal bars with intervals and their numbers beside them."""
-    for _, method, strength, place, found in bars:
-        axes.barh(place, found.mean, thickness, color=colour(method, strength), linewidth=0)
+    for _, color, strength, place, found in bars:
+        axes.barh(place, found.mean, thickness, color=mixed(color, strength), linewidth=0)
         axes.errorbar(found.mean, place, xerr=found.ci, color="black", capsize=1.5, linewidth=0.8)
         axes.text(found.mean + found.ci + 1, place, rounded(found.mean), va="center", fontsize=6)
     axes.invert_yaxis()
@@ -51,28 +61,27 @@ def _bars(axes: Any, bars: list[Bar], thickness: float) -> None:
     _say_if_empty(axes, bars)
 
 
-def _calibration(figure: Figure, results: Results) -> Any:
+def _calibration(figure: Figure, results: Results, methods: Methods) -> Any:
     """Two bars per method: pale before calibration, full after."""
     from matplotlib.patches import Patch
 
-    canvas, (axes,) = new_figure(COLUMN_INCHES, 3.0)
+    canvas, (axes,) = new_figure(COLUMN_INCHES, 0.6 + 0.3 * len(figure.lines))
     lines = [line for line in figure.lines if _points(figure, line, "hm", results)]
     bars = [
-        (line.label, line.method, strength, place + offset, found)
+        ("", methods.look(line.cell.method).color, strength, place + offset, found)
         for place, line in enumerate(lines)
         for offset, measure, strength in ((-0.19, "hm", PALE), (0.19, "cal_hm", 1.0))
         for _, found in _points(figure, line, measure, results)
     ]
     _bars(axes, bars, 0.36)
-    axes.set_yticks(range(len(lines)), [line.label for line in lines])
+    axes.set_yticks(range(len(lines)), [_label(line, methods) for line in lines])
     axes.set_xlabel("HM (%)")
-    grey = "mc_knn"
-    swatches = [Patch(color=colour(grey, PALE), label="as trained"), Patch(color=colour(grey), label="calibrated")]
+    swatches = [Patch(color=mixed(GREY, PALE), label="as trained"), Patch(color=mixed(GREY), label="calibrated")]
     canvas.legend(handles=swatches, loc="outside upper center", ncols=2, frameon=False)
     return canvas
 
 
-def _curves(figure: Figure, results: Results) -> Any:
+def _curves(figure: Figure, results: Results, methods: Methods) -> Any:
     """A panel per number of ways: seen against unseen accuracy, the area in the legend below."""
     canvas, panels = new_figure(PAGE_INCHES, 3.6, panels=len(figure.ways))
     for axes, way in zip(panels, figure.ways, strict=True):
@@ -81,9 +90,10 @@ def _curves(figure: Figure, results: Results) -> Any:
             curve = results.curve(line.cell, way)
             area = results.estimate(Reading(line.cell, figure.protocol, way, "ausuc"))
             if curve is not None and area is not None:
-                label = f"{line.label} ({rounded(area.mean)} ± {rounded(area.ci)})"
-                drawn += axes.plot(*curve, color=colour(line.method), linestyle=DASHES[line.method], label=label)
-        axes.set_title(f"{results.ways(figure.lines[0].cell.dataset, way)} unseen classes")
+                look = methods.look(line.cell.method)
+                label = f"{_label(line, methods)} ({rounded(area.mean)} ± {rounded(area.ci)})"
+                drawn += axes.plot(*curve, color=look.color, linestyle=look.line, label=label)
+        axes.set_title(f"{results.ways(figure.dataset, way) or way} unseen classes")
         axes.set_xlabel("U→S∪U (%)")
         axes.set_ylabel("S→S∪U (%)")
         if drawn:
@@ -104,27 +114,27 @@ def _curves(figure: Figure, results: Results) -> Any:
     return canvas
 
 
-def _line(axes: Any, method: str, label: str, points: list[tuple[int, Mean]]) -> None:
+def _line(axes: Any, look: Look, label: str, points: list[tuple[int, Mean]]) -> None:
     """One line with intervals."""
     axes.errorbar(
         [x for x, _ in points],
         [found.mean for _, found in points],
         yerr=[found.ci for _, found in points],
-        color=colour(method),
-        marker=MARKERS[method],
-        linestyle=DASHES[method],
+        color=look.color,
+        marker=look.marker,
+        linestyle=look.line,
         label=label,
         capsize=2,
     )
 
 
-def _sweep(figure: Figure, results: Results) -> Any:
+def _sweep(figure: Figure, results: Results, methods: Methods) -> Any:
     """A line per method over the number of unseen classes."""
     canvas, (axes,) = new_figure(COLUMN_INCHES, 2.9)
     (measure,) = figure.measures
     for line in figure.lines:
         if points := [(int(way), found) for way, found in _points(figure, line, measure, results)]:
-            _line(axes, line.method, line.label, points)
+            _line(axes, methods.look(line.cell.method), _label(line, methods), points)
     drawn = axes.has_data()
     axes.set_xticks([int(way) for way in figure.ways])
     axes.set_xlabel("number of unseen classes")
@@ -135,11 +145,12 @@ def _sweep(figure: Figure, results: Results) -> Any:
     return canvas
 
 
-def _dictionary(figure: Figure, results: Results) -> Any:
+def _dictionary(figure: Figure, results: Results, methods: Methods) -> Any:
     """Accuracy against the dictionary's size."""
     canvas, (axes,) = new_figure(COLUMN_INCHES, 2.4)
     points = [(int(line.label), found) for line in figure.lines for _, found in _points(figure, line, "u_u", results)]
-    _line(axes, "castle", "CASTLE", points)
+    method = figure.lines[0].cell.method
+    _line(axes, methods.look(method), methods.label(method), points)
     axes.set_xticks([size for size, _ in points])
     axes.set_xlabel("shared bases per seen class")
     axes.set_ylabel("U→U (%)")
@@ -147,7 +158,7 @@ def _dictionary(figure: Figure, results: Results) -> Any:
     return canvas
 
 
-def _seen_classes(figure: Figure, results: Results) -> Any:
+def _classifiers(figure: Figure, results: Results, methods: Methods) -> Any:
     """Three bars per method: prototypes, synthesised classifiers, many-shot classifiers."""
     words = {"proto_s": ("prototypes", PALE), "syn_s": ("synthesised", 1.0), "many_s": ("many-shot", MEDIUM)}
     canvas, (axes,) = new_figure(COLUMN_INCHES, 2.2)
@@ -156,34 +167,34 @@ def _seen_classes(figure: Figure, results: Results) -> Any:
         for measure in figure.measures:
             for _, found in _points(figure, line, measure, results):
                 word, strength = words[measure]
-                bars.append((f"{line.label}, {word}", line.method, strength, len(bars) + 0.4 * group, found))
+                color = methods.look(line.cell.method).color
+                bars.append((f"{_label(line, methods)}, {word}", color, strength, len(bars) + 0.4 * group, found))
     _bars(axes, bars, 0.8)
     axes.set_yticks([place for _, _, _, place, _ in bars], [label for label, *_ in bars])
     axes.set_xlabel("S→S (%)")
     return canvas
 
 
-_DRAWN: dict[str, Callable[[Figure, Results], Any]] = {
-    "F6": _calibration,
-    "F7": _curves,
-    "F8": _sweep,
-    "F9": _sweep,
-    "F10": _dictionary,
-    "F11": _seen_classes,
+_DRAWN: dict[Drawing, Callable[[Figure, Results, Methods], Any]] = {
+    "calibration": _calibration,
+    "curves": _curves,
+    "sweep": _sweep,
+    "dictionary": _dictionary,
+    "classifiers": _classifiers,
 }
 
 
-def draw_samples(datasets: Mapping[str, DatasetFacts], folder: Path, name: str) -> None:
+def draw_samples(datasets: Sequence[DatasetFacts], folder: Path, name: str) -> None:
     """F5: a panel per dataset that brings samples, a row of images per domain."""
-    shown = [facts for facts in datasets.values() if facts.samples]
+    shown = [facts for facts in datasets if facts.samples]
     rows = max((len(facts.samples) for facts in shown), default=3)
     with figure_style():
         canvas, panels = new_figure(PAGE_INCHES, 0.42 * rows + 0.3, panels=max(1, len(shown)))
         for axes, facts in zip(panels, shown, strict=False):
-            montage_HWC, height = _montage([samples.images_NHWC for samples in facts.samples])
+            montage_HWC, height = _montage(list(facts.samples.values()))
             axes.imshow(montage_HWC.squeeze(), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
             middles = [height * (row + 0.5) for row in range(len(facts.samples))]
-            axes.set_yticks(middles, [samples.domain for samples in facts.samples])
+            axes.set_yticks(middles, list(facts.samples))
             axes.set_title(facts.title)
         for axes in panels:
             axes.grid(visible=False)

@@ -4,7 +4,8 @@ The same description drives rendering, provenance and the list of cells that hav
 ({dataset}, {seen}, {unseen}) are filled from the data at hand.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from repro.results.paper_claims import CLASSIFIERS
@@ -13,23 +14,6 @@ from repro.results.store import Cell, Reading, Way
 Best = Literal["high", "low"]
 Protocol = Literal["gfsl", "fsl"]
 
-# Method → the name the paper prints.
-METHOD_LABELS = {
-    "ifsl": "IFSL",
-    "l2ml": "L2ML",
-    "dfsl": "DFSL",
-    "mc_knn": "MC + kNN",
-    "mc_protonet": "MC + ProtoNet",
-    "protonet": "ProtoNet + ProtoNet",
-    "castle_minus": "CASTLE⁻",
-    "castle": "CASTLE",
-    "acastle": "aCASTLE",
-    "lwf": "LwF",
-    "icarl": "iCaRL",
-    "castle_adapted": "CASTLE†",
-    "acastle_adapted": "aCASTLE†",
-    "upper_bound": "UB",
-}
 # Rows that exist only as numbers quoted from other papers.
 QUOTED_LABELS = {
     "tapnet": "TapNet",
@@ -61,17 +45,18 @@ class Row:
     """One row; `method` is None where only a quoted number exists. `instead` swaps measures for this row."""
 
     key: str
-    label: str
     method: str | None
+    label: str = ""  # the method's own where empty
     variant: str = ""
     cited: bool = False
     instead: tuple[tuple[str, str], ...] = ()
     ruled: bool = False  # a rule above the row, as in the paper
+    ours: bool = False  # the paper has no such row
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table of the paper."""
+    """One table. Its published numbers, where there are any, stand in published.yaml under the same keys."""
 
     key: str
     dataset: str
@@ -81,6 +66,7 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     backbones: bool = False  # whether the paper prints a backbone column
+    takes_rows: bool = False  # whether methods that the paper lacks may stand below its rows
 
     def reading(self, row: Row, column: Column) -> Reading | None:
         """Where our number for this place comes from; None where there is only a quoted one."""
@@ -89,11 +75,31 @@ class Table:
         cell = Cell(self.dataset, row.method, column.shot, row.variant or column.variant)
         return Reading(cell, column.protocol, column.way, dict(row.instead).get(column.measure, column.measure))
 
+    def readings(self, row: Row) -> Iterator[Reading]:
+        """Every reading one row shows."""
+        yield from (reading for column in self.columns if (reading := self.reading(row, column)))
+
+    def cells_of(self, method: str) -> set[Cell]:
+        """The cells that a row of this method reads."""
+        return {reading.cell for reading in self.readings(Row(method, method))}
+
+    def with_rows(self, methods: Sequence[str]) -> "Table":
+        """The table with a row for each of these methods that it does not have already, where it takes rows."""
+        known = {row.key for row in self.rows}
+        added = [method for method in methods if self.takes_rows and method not in known]
+        rows = (Row(method, method, ruled=method == added[0], ours=True) for method in added)
+        return replace(self, rows=(*self.rows, *rows))
+
 
 def _methods(*methods: str, cited: tuple[str, ...] = (), ruled: str = "") -> tuple[Row, ...]:
-    labels = METHOD_LABELS | QUOTED_LABELS
     return tuple(
-        Row(name, labels[name], name if name in METHOD_LABELS else None, cited=name in cited, ruled=name == ruled)
+        Row(
+            name,
+            None if name in QUOTED_LABELS else name,
+            QUOTED_LABELS.get(name, ""),
+            cited=name in cited,
+            ruled=name == ruled,
+        )
         for name in methods
     )
 
@@ -179,6 +185,7 @@ TABLES = (
             cited=("ifsl",),
             ruled="castle",
         ),
+        takes_rows=True,
     ),
     Table(
         "T3",
@@ -187,6 +194,7 @@ TABLES = (
         ("Classification on", "Perf. Measures", "Setups"),
         _ALL_COLUMNS,
         _methods("l2ml", "dfsl", "mc_knn", "mc_protonet", "protonet", "castle", "acastle", ruled="castle"),
+        takes_rows=True,
     ),
     Table(
         "T4",
@@ -195,6 +203,7 @@ TABLES = (
         ("Classification on", "Perf. Measures", "Setups"),
         _ALL_COLUMNS,
         _methods("dfsl", "mc_knn", "mc_protonet", "protonet", "castle", "acastle", ruled="castle"),
+        takes_rows=True,
     ),
     Table(
         "T5",
@@ -221,8 +230,8 @@ TABLES = (
         ("Perf. Measures",),
         _ablation_columns(1),
         (
-            Row("castle", "CASTLE with pre-training", "castle"),
-            Row("castle_scratch", "CASTLE without pre-training", "castle", "scratch"),
+            Row("castle", "castle", "CASTLE with pre-training"),
+            Row("castle_scratch", "castle", "CASTLE without pre-training", "scratch"),
         ),
         notes=(
             "The FSL number the paper prints for CASTLE with pre-training is the one its T5 gives for aCASTLE.",
@@ -253,8 +262,8 @@ TABLES = (
         ("Perf. Measures",),
         _ablation_columns(5),
         (
-            Row("castle", "CASTLE with Pre-AVG", "castle"),
-            Row("castle_postavg", "CASTLE with Post-AVG", "castle", "postavg"),
+            Row("castle", "castle", "CASTLE with Pre-AVG"),
+            Row("castle_postavg", "castle", "CASTLE with Post-AVG", "postavg"),
         ),
     ),
     Table(
@@ -274,7 +283,7 @@ TABLES = (
         "Distance of the 5-shot methods to an upper bound (UB) that uses every unseen image but the queries, {dataset}",
         ("Setups", "Measures"),
         _BOUND_COLUMNS,
-        (*_methods("castle", "acastle"), Row("upper_bound", "UB", "upper_bound", instead=(("hm", "cal_hm"),))),
+        (*_methods("castle", "acastle"), Row("upper_bound", "upper_bound", instead=(("hm", "cal_hm"),))),
         notes=(
             "The paper prints CASTLE's 1-shot HM of T3 in the 20-way GFSL column, where the 5-shot one belongs.",
             "UB is scored by its calibrated HM, as in the paper.",

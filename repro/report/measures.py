@@ -1,8 +1,8 @@
 """Every measure of every joint evaluation, also those that the paper's tables leave out: a row per cell and ways."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from repro.report.needs import required_cells
 from repro.report.tables import rounded
 from repro.results.store import Cell, Reading, Results
 
@@ -31,13 +31,10 @@ class MeasuresRow:
     values: tuple[str | None, ...]
 
 
-def view_measures(results: Results) -> list[MeasuresRow]:
-    """A row for every joint evaluation that has records."""
+def view_measures(results: Results, cells: Iterable[Cell]) -> list[MeasuresRow]:
+    """A row for every joint evaluation of these cells that has records."""
     return [
-        _row(results, need.cell, way)
-        for need in required_cells()
-        if (records := results.cell(need.cell))
-        for way in records.ways("gfsl")
+        _row(results, cell, way) for cell in cells if (records := results.cell(cell)) for way in records.ways("gfsl")
     ]
 
 

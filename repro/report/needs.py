@@ -1,11 +1,13 @@
 """Which cells the paper needs: everything its tables, figures and claims read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from repro.report.figure_layout import FIGURES
-from repro.report.layout import TABLES
-from repro.results.paper_claims import CLAIMS
+from repro.report.figure_layout import Figure
+from repro.report.layout import Table
+from repro.report.rows import with_rows
+from repro.results.claims import Claim
+from repro.results.paper_claims import CLAIMS, DESCRIBED
 from repro.results.store import Cell, Reading, Way
 
 
@@ -18,10 +20,23 @@ class CellNeed:
     needed_by: tuple[str, ...]
 
 
-def required_cells() -> list[CellNeed]:
-    """Every cell behind the tables, figures and claims, sorted by name."""
+def required_cells(rows: Sequence[str] = ()) -> list[CellNeed]:
+    """Every cell behind the tables, figures and claims, sorted by name; `rows` are methods that the paper lacks."""
+    return cells_behind(*with_rows(rows))
+
+
+def cells_behind(
+    tables: Sequence[Table],
+    figures: Sequence[Figure],
+    claims: Sequence[Claim] = CLAIMS,
+    evaluated: Callable[[Cell], bool] = lambda _: False,
+) -> list[CellNeed]:
+    """Every cell behind these tables, figures and claims, sorted by name.
+
+    What the claims' second verdict looks at is not needed, but counts where it was evaluated.
+    """
     readers: dict[Cell, list[tuple[str, Reading]]] = {}
-    for reader, reading in _all_readings():
+    for reader, reading in (*_shown(tables, figures), *_judged(claims, evaluated)):
         readers.setdefault(reading.cell, []).append((reader, reading))
     return [
         CellNeed(
@@ -33,15 +48,21 @@ def required_cells() -> list[CellNeed]:
     ]
 
 
-def _all_readings() -> Iterator[tuple[str, Reading]]:
-    for table in TABLES:
+def shown_datasets(rows: Sequence[str] = ()) -> list[str]:
+    """The datasets that a table, figure or claim shows: only these need to be described to the report."""
+    return sorted({need.cell.dataset for need in required_cells(rows)})
+
+
+def _shown(tables: Sequence[Table], figures: Sequence[Figure]) -> Iterator[tuple[str, Reading]]:
+    for table in tables:
         for row in table.rows:
-            for column in table.columns:
-                if reading := table.reading(row, column):
-                    yield table.key, reading
-    for figure in FIGURES:
-        for reading in figure.readings():
-            yield figure.key, reading
-    for claim in CLAIMS:
-        for reading in claim.readings():
-            yield claim.key, reading
+            yield from ((table.key, reading) for reading in table.readings(row))
+    for figure in figures:
+        yield from ((figure.key, reading) for reading in figure.readings())
+
+
+def _judged(claims: Sequence[Claim], evaluated: Callable[[Cell], bool]) -> Iterator[tuple[str, Reading]]:
+    for claim in claims:
+        yield from ((claim.key, reading) for reading in claim.readings())
+        yield from ((claim.key, reading) for reading in claim.further_readings() if evaluated(reading.cell))
+    yield from ((number.key, number.reading) for number in DESCRIBED)

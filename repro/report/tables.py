@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from repro.report.facts import Benchmark, DatasetFacts, fill
+from repro.report.facts import Benchmark, DatasetFacts, Methods, fill
 from repro.report.layout import Column, Row, Table
 from repro.results.intervals import Mean
 from repro.results.published import PublishedNumber, PublishedTable
@@ -41,11 +41,12 @@ class Place:
 
 @dataclass(frozen=True)
 class RowView:
-    """One printed row. `quoted`: there is no number of ours to expect, only a cited one."""
+    """One printed row. `quoted`: there is no number of ours to expect, only a cited one; `ours`: the paper lacks it."""
 
     label: str
     cited: bool
     quoted: bool
+    ours: bool
     ruled: bool
     backbone: str
     published_backbone: str
@@ -53,7 +54,7 @@ class RowView:
 
 
 @dataclass(frozen=True)
-class Header:
+class HeaderCell:
     """A header above some neighbouring columns of numbers, counted from 1."""
 
     label: str
@@ -73,7 +74,7 @@ class TableView:
     key: str
     title: str
     corner: tuple[str, ...]
-    headers: tuple[tuple[Header, ...], ...]
+    headers: tuple[tuple[HeaderCell, ...], ...]
     rows: tuple[RowView, ...]
     notes: tuple[str, ...]
     backbones: bool
@@ -86,6 +87,11 @@ class TableView:
     def marks_cited(self, form: str) -> bool:
         """Whether this form of the table shows numbers that are quoted from other papers."""
         return any(row.quoted or (row.cited and form == "beside") for row in self.rows)
+
+    @property
+    def marks_ours(self) -> bool:
+        """Whether a row is marked as one that the paper lacks."""
+        return any(row.ours for row in self.rows)
 
 
 def rounded(value: float) -> str:
@@ -111,8 +117,9 @@ def view_table(
     published: PublishedTable,
     datasets: Mapping[str, DatasetFacts],
     benchmark: Benchmark,
+    methods: Methods,
 ) -> TableView:
-    """Fill one table from records and published numbers."""
+    """Fill one table from records and published numbers; what neither has is a dash."""
     estimates = {
         (row.key, column.key): results.estimate(reading) if (reading := table.reading(row, column)) else None
         for row in table.rows
@@ -136,14 +143,16 @@ def view_table(
             ours,
         )
 
+    labels = {row.key: row.label or methods.label(row.method or row.key) for row in table.rows}
     rows = tuple(
         RowView(
-            row.label,
+            labels[row.key],
             row.cited,
             row.method is None,
+            row.ours,
             row.ruled,
-            benchmark.backbones.get(table.dataset, DASH) if row.method else published.rows[row.key].backbone,
-            published.rows[row.key].backbone,
+            benchmark.backbones.get(table.dataset, DASH) if row.method else published.backbone(row.key) or DASH,
+            published.backbone(row.key) or DASH,
             tuple(place(row, column) for column in table.columns),
         )
         for row in table.rows
@@ -154,17 +163,17 @@ def view_table(
         table.corner,
         _headers(table, datasets),
         rows,
-        (*table.notes, *_task_notes(table, estimates)),
+        (*table.notes, *_task_notes(table, labels, estimates)),
         table.backbones,
     )
 
 
-def _task_notes(table: Table, estimates: Mapping[tuple[str, str], Mean | None]) -> list[str]:
+def _task_notes(table: Table, labels: Mapping[str, str], estimates: Mapping[tuple[str, str], Mean | None]) -> list[str]:
     """Say which columns rest on fewer tasks than the paper's, and which rows on fewer than the column's others."""
     fewer: dict[str, int] = {}
     reduced: dict[tuple[Way, int], None] = {}
     for column in table.columns:
-        tasks = {row.label: one.tasks for row in table.rows if (one := estimates[row.key, column.key])}
+        tasks = {labels[row.key]: one.tasks for row in table.rows if (one := estimates[row.key, column.key])}
         most = max(tasks.values(), default=0)
         fewer |= {label: number for label, number in tasks.items() if number < most}
         if 0 < most < PAPER_TASKS:
@@ -192,14 +201,14 @@ def _best(table: Table, values: Mapping[tuple[str, str], float]) -> set[tuple[st
     return best
 
 
-def _headers(table: Table, datasets: Mapping[str, DatasetFacts]) -> tuple[tuple[Header, ...], ...]:
-    """Header rows from the outermost in; neighbours with the same outer headers share one."""
+def _headers(table: Table, datasets: Mapping[str, DatasetFacts]) -> tuple[tuple[HeaderCell, ...], ...]:
+    """HeaderCell rows from the outermost in; neighbours with the same outer headers share one."""
     levels = []
     for level in range(len(table.corner)):
         shared = [column.headers[: level + 1] for column in table.columns]
         headers, first = [], 1
         for labels, columns in groupby(shared):
-            headers.append(Header(fill(labels[-1], table.dataset, datasets), first, first + len(list(columns)) - 1))
+            headers.append(HeaderCell(fill(labels[-1], table.dataset, datasets), first, first + len(list(columns)) - 1))
             first = headers[-1].last + 1
         levels.append(tuple(headers))
     return tuple(levels)

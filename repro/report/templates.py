@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
 from repro.errors import BadInput
+from repro.files import whole_file
 
 _TEX = {
     "\\": r"\textbackslash{}",
@@ -63,7 +64,7 @@ def _tex_character(match: re.Match[str]) -> str:
 
 
 @contextmanager
-def templates_named(folder: Path) -> Iterator[None]:
+def template_errors_as_bad_input(folder: Path) -> Iterator[None]:
     """Turn a template of the folder that is missing or cannot be filled into BadInput that names it."""
     try:
         yield
@@ -117,3 +118,9 @@ def _plain_environment(folder: Path, **escaping: Any) -> Environment:
         undefined=StrictUndefined,
         **escaping,
     )
+
+
+def write_page(file: Path, text: str) -> None:
+    """Write what a template gave, whole or not at all."""
+    with whole_file(file) as partial:
+        partial.write_text(text, encoding="utf-8")

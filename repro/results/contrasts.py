@@ -1,18 +1,17 @@
-"""Comparing per-task values: a weighted sum of readings, paired wherever two were measured on the same tasks.
-
-With one paired group this is the paired t-test; groups of different tasks are independent and their variances add
-(Welch). Intervals are two-sided 95 %.
-"""
+"""Comparing readings: a weighted sum of them, paired within a seed wherever two were measured on the same tasks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
+from typing import Literal
 
 import numpy as np
 
-from repro.results.store import Reading, Sample
+from repro.results.intervals import LEVEL, Mean, Values, estimate
+from repro.results.store import Reading, Replicate, Sample
 
-LEVEL = 0.05
+Verdict = Literal["holds", "tied", "fails", "cannot say"]
+Sampler = Callable[[Reading], Sample | None]
 
 
 @dataclass(frozen=True)
@@ -25,73 +24,56 @@ class Term:
 
 @dataclass(frozen=True)
 class Comparison:
-    """It holds when the weighted sum of means lies between `low` and `high`, in points."""
+    """It holds when the weighted sum of means lies between `low` and `high`, in points.
+
+    Where `tie` is given, a sum that is certainly no farther than that from `low` is a tie.
+    """
 
     label: str
     terms: tuple[Term, ...]
     low: float = 0.0
     high: float = inf
+    tie: float = 0.0
+
+    def judge(self, found: Mean | None, failing: int = 1, holding: int = 1) -> Verdict:
+        """Say where the interval lies; Bonferroni's correction for several ways of failing, or of holding."""
+        if found is None or found.error is None:
+            return "cannot say"
+        wide, wider, widest = (found.error.half_width(LEVEL / ways) for ways in (1, holding, failing))
+        if found.mean - wider > self.low and found.mean + wider < self.high:
+            return "holds"
+        if self.low - self.tie < found.mean - wide and found.mean + wide < self.low + self.tie:
+            return "tied"
+        outside = found.mean + widest < self.low or found.mean - widest > self.high
+        return "fails" if outside else "cannot say"
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """A measured weighted sum: mean, standard error, degrees of freedom, number of tasks, whether all paired."""
+def measure(terms: Sequence[Term], sample: Sampler) -> Mean | None:
+    """Measure a weighted sum on the seeds that all its readings have.
 
-    effect: float
-    error: float
-    freedom: float
-    tasks: int
-    paired: bool
-
-    def interval(self, level: float = LEVEL) -> float:
-        """Half-width of the two-sided interval at 1 − `level`."""
-        from scipy.special import stdtrit
-
-        return float(stdtrit(self.freedom, 1 - level / 2)) * self.error
-
-    def holds(self, low: float, high: float) -> bool:
-        """Whether the whole interval lies strictly between the bounds."""
-        return self.effect - self.interval() > low and self.effect + self.interval() < high
-
-    def fails(self, low: float, high: float, comparisons: int) -> bool:
-        """Whether the interval lies outside, after Bonferroni's correction for looking at several comparisons."""
-        interval = self.interval(LEVEL / comparisons)
-        return self.effect + interval < low or self.effect - interval > high
-
-    def p_value(self, low: float, high: float) -> float:
-        """One-sided probability of data this far inside the bounds if the truth lay on the nearer bound."""
-        from scipy.special import stdtr
-
-        distance = min(self.effect - low, high - self.effect)
-        if self.error == 0:
-            return 0.0 if distance > 0 else 1.0
-        return float(stdtr(self.freedom, -distance / self.error))
-
-
-def measure(terms: Sequence[Term], sample: Callable[[Reading], Sample | None]) -> Contrast | None:
-    """Measure a weighted sum; None where a reading is missing or has fewer than two tasks.
-
-    Where a reading covers only the first tasks of a list, its partners are cut to those.
+    None where there is no such seed or a reading has fewer than two tasks. Where a reading covers only the first tasks
+    of a list, its partners are cut to those.
     """
-    groups: dict[str, list[np.ndarray]] = {}
-    for term in terms:
-        found = sample(term.reading)
-        if found is None or len(found.values) < 2:
-            return None
-        groups.setdefault(found.tasks, []).append(term.weight * found.values)
-    return _combine([_sum(group) for group in groups.values()])
+    samples = [sample(term.reading) for term in terms]
+    found = [each for each in samples if each is not None]
+    if len(found) < len(terms):
+        return None
+    seeds = sorted(set.intersection(*(set(each.seeds) for each in found)))
+    replicates = [_summands(terms, [each.seeds[seed] for each in found]) for seed in seeds]
+    if not replicates or any(len(part.values_T) < 2 for parts in replicates for part in parts):
+        return None
+    return estimate(replicates, any(each.same_classes for each in found))
 
 
-def _sum(group: list[np.ndarray]) -> np.ndarray:
-    common = min(map(len, group))
-    return np.sum([values[:common] for values in group], axis=0)
+def _summands(terms: Sequence[Term], replicates: list[Replicate]) -> list[Values]:
+    lists: dict[str, list[tuple[float, Replicate]]] = {}
+    for term, replicate in zip(terms, replicates, strict=True):
+        lists.setdefault(replicate.tasks, []).append((term.weight, replicate))
+    return [_paired(group) for group in lists.values()]
 
 
-def _combine(groups: list[np.ndarray]) -> Contrast:
-    variances = [float(group.var(ddof=1)) / len(group) for group in groups]
-    total = sum(variances)
-    # Welch-Satterthwaite; with one group this is n − 1.
-    spread = sum(variance**2 / (len(group) - 1) for variance, group in zip(variances, groups, strict=True))
-    freedom = total**2 / spread if spread > 0 else float(min(len(group) for group in groups) - 1)
-    effect = float(sum(group.mean() for group in groups))
-    return Contrast(effect, sqrt(total), freedom, min(len(group) for group in groups), len(groups) == 1)
+def _paired(group: list[tuple[float, Replicate]]) -> Values:
+    common = min(len(replicate.values) for _, replicate in group)
+    contents = group[0][1].contents
+    values_T = np.sum([weight * replicate.values[:common] for weight, replicate in group], axis=0)
+    return Values(values_T, contents.first(common) if contents else None)

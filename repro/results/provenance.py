@@ -1,31 +1,34 @@
-"""Where a number comes from: its cell's record, the record's hashes, and the run that wrote it."""
+"""Where every shown number comes from, as `provenance.json` says it: number → cell → record → steps to the dataset."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from repro.errors import BadInput
 from repro.files import sha256
 from repro.results.intervals import Mean
+from repro.results.origins import Step, read_origin
 from repro.results.records import RECORDS
 from repro.results.store import Reading
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of one cell's record. Fields that nobody recorded are empty."""
+    """One evaluated cell: where its record lies, the record's hash, and the evaluation; None where none was noted.
 
-    cell: str
+    `name` is the cell's, with the seed's folder where each seed has one.
+    """
+
+    name: str
     record: str
     sha256: str
-    dvc_md5: str
-    run_id: str
-    git_commit: str
-    params: dict[str, Any] = field(default_factory=dict)
+    evaluation: Step | None
+
+    @property
+    def steps(self) -> list[Step]:
+        """The evaluation and everything behind it, the dataset last."""
+        return self.evaluation.chain() if self.evaluation else []
 
 
 @dataclass(frozen=True)
@@ -36,67 +39,59 @@ class Traced:
     reading: Reading
     mean: Mean
 
-    def as_json(self) -> dict[str, Any]:
-        """What provenance.json says of it."""
-        return {
-            "place": self.place,
-            "cell": self.reading.cell.name,
-            "protocol": self.reading.protocol,
-            "way": self.reading.way,
-            "measure": self.reading.measure,
-            "mean": self.mean.mean,
-            "interval": self.mean.ci,
-            "tasks": self.mean.tasks,
-        }
+
+def origin(results: Path, folder: Path) -> Origin:
+    """Trace the record in one folder below that of all results."""
+    record, name = folder / RECORDS, folder.relative_to(results)
+    return Origin(name.as_posix(), record.as_posix(), sha256(record), read_origin(folder, name.parts[0]))
 
 
-@dataclass(frozen=True)
-class WritingRun:
-    """The run that wrote a record: its name below runs/, the commit it ran at, and its parameters."""
-
-    run_id: str = ""
-    git_commit: str = ""
-    params: dict[str, Any] = field(default_factory=dict)
-
-
-NOT_RECORDED = WritingRun()
-
-
-def origin(results: Path, cell: str, dvc_hashes: Mapping[str, str], runs: Mapping[str, WritingRun]) -> Origin:
-    """Trace one evaluated cell; `dvc_hashes` are by output path, `runs` by the content hash of what they wrote."""
-    record = results / cell / RECORDS
-    path, digest = (results / cell).as_posix(), sha256(record)
-    run = runs.get(digest, NOT_RECORDED)
-    return Origin(
-        cell,
-        f"{path}/{record.name}",
-        digest,
-        dvc_hashes.get(f"{path}/{record.name}", dvc_hashes.get(path, "")),
-        run.run_id,
-        run.git_commit,
-        run.params,
-    )
-
-
-def read_dvc_hashes(lock: Path) -> dict[str, str]:
-    """Hash of every output in a dvc.lock by its path; empty where there is no such file."""
-    if not lock.is_file():
-        return {}
-    try:
-        stages = yaml.load(lock.read_text(), Loader=_FAST_LOADER).get("stages", {})
-        outs = [out for stage in stages.values() for out in stage.get("outs", [])]
-        return {out["path"]: str(out.get("md5", out.get("hash", ""))) for out in outs}
-    except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
-        raise BadInput(f"{lock}: not a DVC lock file ({error!r}); restore it with `git checkout {lock}`") from error
-
-
-_FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+def all_steps(origins: Iterable[Origin]) -> dict[str, Step]:
+    """Every step behind these cells once, by its key, in a stable order."""
+    steps = {step.key: step for origin in origins for step in origin.steps}
+    return dict(sorted(steps.items(), key=lambda item: (item[1].stage, item[1].cell, item[0])))
 
 
 def as_json(origins: list[Origin], numbers: list[Traced]) -> str:
-    """The whole of provenance.json: cells once, then every shown number."""
+    """The whole of provenance.json: every shown number, cells once, steps once."""
     content = {
-        "cells": {each.cell: asdict(each) for each in origins},
-        "numbers": [number.as_json() for number in numbers],
+        "numbers": [_number(number) for number in numbers],
+        "cells": {
+            each.name: {
+                "record": each.record,
+                "sha256": each.sha256,
+                "evaluation": each.evaluation and each.evaluation.key,
+            }
+            for each in origins
+        },
+        "steps": {key: _step(step) for key, step in all_steps(origins).items()},
     }
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _number(number: Traced) -> dict[str, Any]:
+    reading, mean = number.reading, number.mean
+    return {
+        "place": number.place,
+        "cell": reading.cell.name,
+        "protocol": reading.protocol,
+        "way": reading.way,
+        "measure": reading.measure,
+        "mean": mean.mean,
+        "interval": mean.ci,
+        "tasks": mean.tasks,
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    """One step; its inputs by their keys."""
+    return {
+        "stage": step.stage,
+        "cell": step.cell,
+        "seed": step.seed,
+        "settings": step.settings,
+        "code": step.code,
+        "output": step.output,
+        "run": step.run,
+        "inputs": {role: one.key for role, one in step.inputs.items()},
+    }

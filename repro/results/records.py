@@ -5,7 +5,7 @@ cell, model and task lists the rows belong to, each entry as JSON.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from repro.errors import BadInput, one_line
 from repro.files import whole_file
-from repro.results.intervals import mean_interval
+from repro.results.contents import TaskContents
+from repro.results.intervals import Values, estimate
 
 KEYS = {"protocol": pa.string(), "way": pa.int32(), "task": pa.int32()}
 MEASURES = (
@@ -25,8 +26,19 @@ MEASURES = (
     *("syn_s", "proto_s", "many_s"),
 )
 RECORDS = "tasks.parquet"  # the file's name in the folder of its cell
+CURVES = "curve.json"  # the mean seen-unseen curves beside it, by group
+SHOWN = (  # the measures that metrics.json holds
+    *("hm", "acc", "ausuc", "delta", "cal_hm", "s_s", "u_u", "s_su", "u_su", "map_hm", "conf_ratio"),
+    *("syn_s", "proto_s", "many_s"),
+)
 TASKS = "tasks"  # the metadata entry that names the task list of every group
 Value = TypeVar("Value")
+
+
+def replicates(folder: Path) -> dict[int, Path]:
+    """The folders of a cell that hold records, by seed."""
+    seeds = sorted(int(file.parent.name) for file in folder.glob(f"*/{RECORDS}") if file.parent.name.isdecimal())
+    return {seed: folder / str(seed) for seed in seeds}
 
 
 def group_name(protocol: str, way: int) -> str:
@@ -87,17 +99,26 @@ def read_records(path: Path) -> Records:
     return Records({name: table[name].to_numpy() for name in table.column_names}, metadata)
 
 
-def summarise(records: Records) -> dict[str, dict[str, Any]]:
-    """What metrics.json holds: mean and 95 % interval of every measure, by the name of the group."""
+def summarise(
+    records: Records, contents: Callable[[str], TaskContents | None] = lambda _: None
+) -> dict[str, dict[str, Any]]:
+    """What metrics.json holds: mean and 95 % intervals of every measure, by the name of the group.
+
+    `ci` is over tasks, `ci_images` over other classes and images, where `contents` knows the task list by its digest.
+    """
     summary: dict[str, dict[str, Any]] = {}
     for protocol, way in records.groups():
-        values = {name: records.values(protocol, way, name) for name in MEASURES}
-        group: dict[str, Any] = {"tasks": len(values["acc"])}
-        for name, array in values.items():
+        name = group_name(protocol, way)
+        values = {measure: records.values(protocol, way, measure) for measure in MEASURES}
+        tasks = len(values["acc"])
+        made_of = contents(str(records.metadata[TASKS].get(name, "")).split("[")[0])
+        group: dict[str, Any] = {"tasks": tasks}
+        for measure, array in values.items():
             if not np.isnan(array).any():
-                over_tasks = mean_interval(array)
-                group[name] = {"mean": round(over_tasks.mean, 4), "ci": round(over_tasks.ci, 4)}
-        summary[group_name(protocol, way)] = group
+                found = estimate([[Values(array.astype(np.float64), made_of.first(tasks) if made_of else None)]])
+                group[measure] = {"mean": round(found.mean, 4), "ci": round(found.ci, 4)}
+                group[measure] |= {"ci_images": round(found.wide, 4)} if found.error else {}
+        summary[name] = group
     return summary
 
 

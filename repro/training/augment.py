@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
+from pydantic import with_config
 from torch import Tensor
 
 from repro.errors import BadInput
+from repro.options import STRICT
 
 # Columns of the uniform numbers.
 SHIFT_Y, SHIFT_X, FLIP, AREA, ASPECT, BRIGHTNESS, CONTRAST, SATURATION = range(8)
@@ -18,6 +20,7 @@ ASPECT_RANGE = 4 / 3  # of a resized crop: 3:4 to 4:3
 LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601
 
 
+@with_config(STRICT)
 @dataclass(frozen=True)
 class Augmentation:
     """What happens to training images; the default is nothing.

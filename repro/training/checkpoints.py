@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from repro.errors import BadInput
-from repro.files import claimed, discard, seal, sealed, whole_folder
+from repro.files import check_seal, discard, exclusive_folder, seal, whole_folder
 from repro.models.weights import read_tensors, write_tensors
 from repro.training.distributed import World
 
@@ -87,7 +87,7 @@ def read_checkpoint(folder: Path, settings: Mapping[str, Any]) -> Snapshot | Non
     if not known:
         raise BadInput(f"{found[-1]}: format {facts['format']}, expected {FORMAT}; delete {folder} to start anew")
     _require_same(written, settings, folder)
-    sealed(found[-1], *FILES, remedy=f"delete {folder} to start this training anew")
+    check_seal(found[-1], *FILES, remedy=f"delete {folder} to start this training anew")
     logger.info("resuming from %s", found[-1])
     tensors = {name: read_tensors(found[-1] / f"{name}.safetensors") for name in TENSORS}
     return Snapshot(step, None if best is None else Best(**best), loss_scale, **tensors)
@@ -102,7 +102,7 @@ def own_checkpoints(folder: Path, world: World) -> Iterator[None]:
     if world.rank:
         yield
         return
-    with claimed(folder):
+    with exclusive_folder(folder):
         yield
         for checkpoint in folder.iterdir():
             discard(checkpoint)

@@ -92,7 +92,7 @@ ALONE = World()
 
 
 @contextmanager
-def joined(device: str = "auto") -> Iterator[World]:
+def process_group(device: str = "auto") -> Iterator[World]:
     """Join the processes that `torchrun` started, or be alone where it started none. CUDA is made deterministic."""
     picked = pick_device(device)
     if picked.type == "cuda":

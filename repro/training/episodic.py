@@ -3,10 +3,12 @@
 Dimensions: N images of a step, T tasks, C classes, K shots, Q queries, B free images, D features.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
+from pydantic import with_config
 from torch import Tensor, nn
 
 from repro.data.batches import EpisodeBatches, EpisodeRows
@@ -16,14 +18,45 @@ from repro.data.seeding import generator
 from repro.errors import BadInput
 from repro.methods.base import EmbeddedBatch, Method
 from repro.models.device import PLAIN, Acceleration
+from repro.options import STRICT
 from repro.training.augment import NO_AUGMENTATION, Augmentation
 from repro.training.distributed import ALONE, World
 from repro.training.embedding import Embedder, FrozenEmbedder, LiveEmbedder
 from repro.training.loop import Training
 from repro.training.optim import Optimisation
 
-# Whether batch norm uses the statistics of the step's images, or those that pre-training collected.
-BATCH_NORM = ("eval", "train")
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class MetaTraining(Optimisation):
+    """So many steps of momentum SGD, validated at intervals.
+
+    `batch_norm` says whether it uses the statistics of the step's images (train) or those of pre-training (eval).
+    """
+
+    steps: int
+    validate_every: int
+    batch_norm: Literal["eval", "train"] = "eval"
+    augmentation: Augmentation = NO_AUGMENTATION
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if min(self.steps, self.validate_every) < 1:
+            raise BadInput(f"steps={self.steps}, validate_every={self.validate_every}: expected at least 1 of both")
+
+    def from_random_weights(self, steps: int, optimisation: Optimisation) -> "MetaTraining":
+        """The same training without pre-training, whose steps and optimiser join in; batch norm learns too.
+
+        Validation comes as often in all. Meta-training's own steps and rate would leave random weights random.
+        """
+        total = self.steps + steps
+        return replace(
+            self,
+            steps=total,
+            validate_every=math.ceil(total * self.validate_every / self.steps),
+            batch_norm="train",
+            **{name: getattr(optimisation, name) for name in optimisation.own_values()},
+        )
 
 
 def embedded_batch(embeddings_ND: Tensor, drawn: EpisodeRows) -> EmbeddedBatch:
@@ -63,15 +96,11 @@ class _MetaLearning:
 def meta_train(
     method: Method,
     dataset: Dataset,
-    optimisation: Optimisation,
+    training: MetaTraining,
     *,
     shot: int,
-    steps: int,
     seed: int,
     validate: Callable[[Method], float] | None,
-    validate_every: int,
-    batch_norm: str = "eval",
-    augmentation: Augmentation = NO_AUGMENTATION,
     acceleration: Acceleration = PLAIN,
     world: World = ALONE,
 ) -> Training:
@@ -81,40 +110,41 @@ def meta_train(
     """
     if (spec := method.batch_spec(shot)) is None:
         raise BadInput(f"{type(method).__name__} has nothing to train after pre-training; leave meta-training out")
-    if batch_norm not in BATCH_NORM:
-        raise BadInput(f"batch_norm {batch_norm!r} is unknown; expected one of {', '.join(BATCH_NORM)}")
     draws = EpisodeBatches(dataset, **asdict(spec), seed=seed)
     acceleration.place(method, world.device)
     world.align(method)
-    if batch_norm == "train":
+    if training.batch_norm == "train":
         world.share_batch_norm(method.backbone)  # a head sees the whole batch on every process
     store = ImageStore(dataset.images_NHWC, world.device)
     embedder: Embedder
     if any(parameter.requires_grad for parameter in method.backbone.parameters()):
         embedder = LiveEmbedder(
-            method.backbone, store, augmentation=augmentation, acceleration=acceleration, world=world, seed=seed
+            method.backbone,
+            store,
+            augmentation=training.augmentation,
+            acceleration=acceleration,
+            world=world,
+            seed=seed,
         )
     else:
         embedder = FrozenEmbedder(method.backbone, store, dataset.roles["train"], world)
     return Training(
-        _MetaLearning(method, batch_norm, seed),
+        _MetaLearning(method, training.batch_norm, seed),
         draws,
         embedder,
-        optimisation,
-        steps=steps,
+        training,
+        steps=training.steps,
         seed=seed,
         world=world,
         amp_scaler=acceleration.scaler(world.device),
         validate=validate,
-        validate_every=validate_every,
+        validate_every=training.validate_every,
         settings={
             "training": "meta-train",
             "dataset": dataset.header.name,
             "method": type(method).__name__,
             "shot": shot,
             "batch": asdict(spec),
-            "batch_norm": batch_norm,
-            "augmentation": asdict(augmentation),
             "acceleration": asdict(acceleration),
         },
     )

@@ -61,8 +61,9 @@ class StepMetrics:
 class Training:
     """A run of `steps` steps. Iterating trains and yields `StepMetrics`; at the end the model has its best weights.
 
-    `validate(model)` is asked every `validate_every` steps and after the last, with the model in evaluation mode and
-    without gradients; larger is better. Without it the last weights stay. `history` holds loss, lr and validation (NaN
+    `validate(model)` is asked before the first step, every `validate_every` steps and after the last, with the model in
+    evaluation mode and without gradients; larger is better, and what training does not improve stays as it came (`best`
+    of step 0). Without `validate` the last weights stay. `history` holds loss, lr and validation (NaN
     where none was due) of every step so far, also of those before a resume. Raises Diverged on a NaN or infinite loss.
     """
 
@@ -91,7 +92,7 @@ class Training:
             "steps": steps,
             "seed": seed,
             "validate_every": validate_every,
-            "optimisation": asdict(optimisation) | {"schedule": repr(optimisation.schedule)},
+            "optimisation": asdict(optimisation),
         }
         self.optimiser = optimisation.optimiser(learner.model, learner.groups())
         self.step = 0
@@ -100,6 +101,8 @@ class Training:
         self.history: dict[str, list[float]] = {"loss": [], "lr": [], "validation": []}
 
     def __iter__(self) -> Iterator[StepMetrics]:
+        if self.step == 0:
+            self._validation(0)
         self.learner.training_mode()
         for step, drawn, prepared in self.embedder.batches(self.draws, range(self.step + 1, self.steps + 1)):
             loss, lr = self._advance(step, drawn, prepared)

@@ -1,102 +1,77 @@
 """Momentum SGD, and learning-rate schedules that are functions of the step alone."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 import torch
+from pydantic import with_config
 from torch import nn
 
 from repro.errors import BadInput
-from repro.options import check_options
+from repro.options import STRICT, check_options
 
 
-class Schedule(Protocol):
-    """The factor on the learning rate at a step (from 1) of a run of so many steps."""
-
-    def __call__(self, step: int, steps: int) -> float: ...
-
-
-@dataclass(frozen=True)
-class Constant:
+def constant(step: int, steps: int) -> float:
     """No decay."""
-
-    def __call__(self, step: int, steps: int) -> float:
-        return 1.0
+    return 1.0
 
 
-@dataclass(frozen=True)
-class Decay:
+def decay(step: int, steps: int, every: int = 2000, factor: float = 0.5) -> float:
     """Multiply by `factor` after every `every` steps. Paper: halved every 2,000; released code: every 10 batches."""
-
-    every: int = 2000
-    factor: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.every < 1:
-            raise BadInput(f"schedule decay: every is {self.every}, expected at least 1 step")
-
-    def __call__(self, step: int, steps: int) -> float:
-        return self.factor ** ((step - 1) // self.every)
+    return factor ** ((step - 1) // every)
 
 
-@dataclass(frozen=True)
-class Milestones:
+def milestones(step: int, steps: int, at: tuple[float, ...] = (0.5, 0.75), factor: float = 0.1) -> float:
     """Multiply by `factor` when these shares of the run are done."""
-
-    at: tuple[float, ...] = (0.5, 0.75)
-    factor: float = 0.1
-
-    def __call__(self, step: int, steps: int) -> float:
-        return self.factor ** sum(step - 1 >= share * steps for share in self.at)
+    return factor ** sum(step - 1 >= share * steps for share in at)
 
 
-@dataclass(frozen=True)
-class Cosine:
+def cosine(step: int, steps: int) -> float:
     """Half a cosine from 1 down to 0."""
-
-    def __call__(self, step: int, steps: int) -> float:
-        return 0.5 * (1 + math.cos(math.pi * (step - 1) / steps))
+    return 0.5 * (1 + math.cos(math.pi * (step - 1) / steps))
 
 
-@dataclass(frozen=True)
-class OneCycle:
+def one_cycle(step: int, steps: int, rise: float = 0.3, start: float = 0.04) -> float:
     """Half a cosine up from `start` during the `rise` share of the run, then another down to 0."""
-
-    rise: float = 0.3
-    start: float = 0.04
-
-    def __call__(self, step: int, steps: int) -> float:
-        done = (step - 1) / steps
-        if done < self.rise:
-            return self.start + (1 - self.start) * 0.5 * (1 - math.cos(math.pi * done / self.rise))
-        return 0.5 * (1 + math.cos(math.pi * (done - self.rise) / (1 - self.rise)))
+    done = (step - 1) / steps
+    if done < rise:
+        return start + (1 - start) * 0.5 * (1 - math.cos(math.pi * done / rise))
+    return 0.5 * (1 + math.cos(math.pi * (done - rise) / (1 - rise)))
 
 
-SCHEDULES: dict[str, type[Schedule]] = {
-    "constant": Constant,
-    "decay": Decay,
-    "milestones": Milestones,
-    "cosine": Cosine,
-    "one_cycle": OneCycle,
+SCHEDULES: dict[str, Callable[..., float]] = {
+    each.__name__: each for each in (constant, decay, milestones, cosine, one_cycle)
 }
 
 
-def schedule_from(name: str, **options: Any) -> Schedule:
-    """The named schedule, for instance `schedule_from("decay", every=2000, factor=0.5)`."""
-    if name not in SCHEDULES:
-        raise BadInput(f"schedule {name!r} is unknown; expected one of {', '.join(SCHEDULES)}")
-    check_options(f"schedule {name}", options, SCHEDULES[name])
-    return SCHEDULES[name](**options)
+@with_config(STRICT)
+@dataclass(frozen=True)
+class Schedule:
+    """A learning-rate schedule by name: the factor on the rate at a step (from 1) of a run of so many steps."""
+
+    name: str = "constant"
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.name not in SCHEDULES:
+            raise BadInput(f"schedule {self.name!r} is unknown; expected one of {', '.join(SCHEDULES)}")
+        check_options(f"schedule {self.name}", self.options, SCHEDULES[self.name], given=("step", "steps"))
+        if self.options.get("every", 1) < 1:
+            raise BadInput(f"schedule {self.name}: every is {self.options['every']}, expected at least 1 step")
+
+    def __call__(self, step: int, steps: int) -> float:
+        return SCHEDULES[self.name](step, steps, **self.options)
 
 
+@with_config(STRICT)
 @dataclass(frozen=True)
 class Optimisation:
     """Stochastic gradient descent with momentum. `clip` bounds the norm of the whole gradient (0: no bound)."""
 
     lr: float
-    schedule: Schedule = Constant()
+    schedule: Schedule = Schedule()
     momentum: float = 0.9
     nesterov: bool = False
     weight_decay: float = 0.0
@@ -108,6 +83,11 @@ class Optimisation:
                 f"lr={self.lr}, momentum={self.momentum}, weight_decay={self.weight_decay}, clip={self.clip}: "
                 "expected a positive lr and nothing below 0"
             )
+
+    def own_values(self) -> dict[str, Any]:
+        """Its own settings as plain values, without those that a subclass adds."""
+        values = asdict(self)
+        return {each.name: values[each.name] for each in fields(Optimisation)}
 
     def optimiser(self, model: nn.Module, groups: Sequence[Mapping[str, Any]]) -> torch.optim.SGD:
         """SGD over a model's groups, each with `name`, `params` and `lr_scale`; every trainable weight in one."""

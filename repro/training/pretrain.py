@@ -5,10 +5,11 @@ Dimensions: N images, D features, S seen classes.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch.nn.functional as F
+from pydantic import with_config
 from torch import Tensor
 
 from repro.data.batches import ShuffledBatches, ShuffledRows
@@ -17,11 +18,31 @@ from repro.data.loading import ImageStore
 from repro.errors import BadInput
 from repro.models.device import PLAIN, Acceleration
 from repro.models.pretrained import Pretrained
+from repro.options import STRICT
 from repro.training.augment import NO_AUGMENTATION, Augmentation
 from repro.training.distributed import ALONE, World
 from repro.training.embedding import LiveEmbedder
 from repro.training.loop import Training
 from repro.training.optim import Optimisation
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class Pretraining(Optimisation):
+    """So many epochs of momentum SGD; `batch` is the global batch of all processes."""
+
+    epochs: int
+    batch: int
+    label_smoothing: float = 0.0
+    augmentation: Augmentation = NO_AUGMENTATION
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if min(self.epochs, self.batch) < 1 or not 0 <= self.label_smoothing < 1:
+            raise BadInput(
+                f"epochs={self.epochs}, batch={self.batch}, label_smoothing={self.label_smoothing}: "
+                "expected at least 1 of the first two, and a share below 1"
+            )
 
 
 class _SeenClassification:
@@ -44,37 +65,35 @@ class _SeenClassification:
 def pretrain(
     model: Pretrained,
     dataset: Dataset,
-    optimisation: Optimisation,
+    pretraining: Pretraining,
     *,
-    epochs: int,
-    batch: int,
     seed: int,
     validate: Callable[[Pretrained], float] | None,
-    label_smoothing: float = 0.0,
-    augmentation: Augmentation = NO_AUGMENTATION,
     acceleration: Acceleration = PLAIN,
     world: World = ALONE,
 ) -> Training:
     """Prepare pre-training on the training images; iterating the result trains (see `Training`).
 
-    `batch` is the global batch of all processes; batch norm uses the statistics of it all. `validate` is asked after
-    every epoch.
+    Batch norm uses the statistics of the global batch. `validate` is asked after every epoch.
     """
-    if not 0 <= label_smoothing < 1:
-        raise BadInput(f"label_smoothing={label_smoothing}: expected at least 0 and less than 1")
-    draws = ShuffledBatches(dataset, batch, seed)
+    draws = ShuffledBatches(dataset, pretraining.batch, seed)
     acceleration.place(model, world.device)
     world.align(model)
     world.share_batch_norm(model)
     store = ImageStore(dataset.images_NHWC, world.device)
     return Training(
-        _SeenClassification(model, label_smoothing),
+        _SeenClassification(model, pretraining.label_smoothing),
         draws,
         LiveEmbedder(
-            model.backbone, store, augmentation=augmentation, acceleration=acceleration, world=world, seed=seed
+            model.backbone,
+            store,
+            augmentation=pretraining.augmentation,
+            acceleration=acceleration,
+            world=world,
+            seed=seed,
         ),
-        optimisation,
-        steps=epochs * draws.per_epoch,
+        pretraining,
+        steps=pretraining.epochs * draws.per_epoch,
         seed=seed,
         world=world,
         amp_scaler=acceleration.scaler(world.device),
@@ -83,10 +102,7 @@ def pretrain(
         settings={
             "training": "pretrain",
             "dataset": dataset.header.name,
-            "batch": batch,
-            "label_smoothing": label_smoothing,
             "classifier": type(model.classifier).__name__,
-            "augmentation": asdict(augmentation),
             "acceleration": asdict(acceleration),
         },
     )

@@ -1,102 +1,140 @@
-"""DVC does not follow imports, so each stage declares the code it reaches: all of it, and nothing else."""
+"""What decides a stage's result is in its settings file: every value, and the hash of every line of code it runs."""
 
+import ast
+import shutil
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
 from dvc.repo import Repo
 
-from repro import paths
 from repro.report.needs import required_cells
-from stages._grid import read_grid
-from stages._params import read_params
-from tests.architecture.reach import OURS, ROOT, reach
+from stages.settings.code import DECIDES_NOTHING, Code
+from stages.settings.files import plain
+from stages.settings.grid import read_grid
+from stages.settings.params import read_params
+from stages.settings.resolving import Resolver
+
+ROOT = Path(__file__).resolve().parents[2]
+LOADED = "for module in list(sys.modules.values()): print(getattr(module, '__file__', None))"
+STAGES = ("splits", "episodes", "pretrain", "train", "evaluate", "summary", "paper")
+
+
+def planned(root: Path) -> dict[str, dict[str, object]]:
+    """What `plan` writes for every stage of a checkout, its code read from there."""
+    resolver = Resolver(read_params(ROOT / "params.yaml"), read_grid(ROOT), root)
+    return {f"{stage}/{name}": plain(settings) for stage, name, settings in resolver.all()}
 
 
 @cache
-def stages() -> dict[str, tuple[str, frozenset[Path]]]:
-    """Every resolved stage: its command and the code it declares, as DVC itself sees them."""
-    repo = Repo(str(ROOT))
-    declared = {}
-    for stage in repo.index.stages:
-        named = {Path(dep.fspath).relative_to(ROOT) for dep in stage.deps if dep.protocol == "local" and dep.fspath}
-        declared[stage.addressing] = (str(stage.cmd), frozenset(named))
-    shared = {paths.code(name): declared[f"code_{name}"][1] for name in SHARED}
-    return {
-        name: (command, frozenset(one for path in named for one in shared.get(path, {path}) if one.parts[0] in OURS))
-        for name, (command, named) in declared.items()
-    }
+def ours() -> dict[str, dict[str, object]]:
+    return planned(ROOT)
 
 
-SHARED = ("train", "evaluate")
-# They record, show and check; no result depends on them. Package descriptions hold no code.
-DECIDE_NOTHING = (
-    *("_arguments", "_experiment", "_grid", "_params", "_processes", "_progress", "_rank", "_tracking"),
-    *("__init__", "errors", "files", "options", "paths", "registry"),
-)
-# A package whose files are one unit: an edit in one of them re-runs whatever uses the package.
-UNITS = (
-    *("repro/data", "repro/preparation", "repro/models", "repro/methods/shared", "repro/training"),
-    *("repro/evaluation", "repro/results", "repro/report", "stages/shared"),
-)
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_code_of_a_stage_is_what_python_loads(stage: str) -> None:
+    """A second route to the same answer: run the imports and look at what was loaded."""
+    method = {"train": ["castle"], "evaluate": ["castle"]}.get(stage, [])
+    modules = [f"stages.{stage}", *(f"repro.methods.{name}" for name in method)]
+    program = f"import sys, {', '.join(modules)}\n" + LOADED
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    loaded = {Path(line).relative_to(ROOT) for line in done.stdout.splitlines() if line.startswith(str(ROOT / "repro"))}
+    reached = {file for file in Code(ROOT).reached(*modules) if file.parts[0] == "repro"}
+    assert loaded <= reached
+    assert len(reached & loaded) > 5
 
 
-def reached_by(command: str) -> set[Path]:
-    """The files that `python -m stages NAME CELL` loads and that decide its result, its own method's among them."""
-    _, _, _, stage, *told = command.split()
-    files = reach(f"stages.{stage}")
-    if Path("repro/methods/registry.py") in files:
-        method = told[told.index("--method") + 1] if "--method" in told else read_params(ROOT / "params.yaml").method
-        files |= reach(f"repro.methods.{method}")
-    return {file for file in files if not file.stem.startswith(DECIDE_NOTHING)}
+def deciding_files() -> list[Path]:
+    """Every file of the library that decides something, and that some stage reaches."""
+    reached = Code(ROOT).deciding(
+        *(f"stages.{stage}" for stage in STAGES), *(f"repro.methods.{name}" for name in methods())
+    )
+    return sorted(file for file in reached if defaults_in(ROOT / file))
 
 
-def files_below(path: Path) -> set[Path]:
-    """The Python files that a declared dependency stands for."""
-    if (ROOT / path).is_dir():
-        return {file.relative_to(ROOT) for file in (ROOT / path).rglob("*.py")}
-    return {path}
+def methods() -> list[str]:
+    return sorted({str(settings["method"]) for settings in ours().values() if "method" in settings})
 
 
-def test_every_stage_declares_what_it_reaches_and_nothing_else() -> None:
-    assert len(stages()) > 100
-    for name, (command, code) in stages().items():
-        if name.startswith("code_"):
-            assert {Path(told) for told in command.split()[5:]} == code, f"{name} hashes what it depends on"
-            continue
-        reached = reached_by(command)
-        declared = set().union(*map(files_below, code))
-        assert reached <= declared, f"{name} also reaches {sorted(map(str, reached - declared))}"
-        for path in code:
-            files = files_below(path)
-            idle = not files & reached if str(path) in UNITS else not files <= reached
-            assert not idle, f"{name} declares {path} but does not load it"
+def defaults_in(file: Path) -> list[tuple[int, int]]:
+    """Where the default values of a file stand: of arguments, of fields, of classes and of the module."""
+    places = []
+    for node in ast.walk(ast.parse(file.read_text())):
+        values = [*node.args.defaults, *node.args.kw_defaults] if isinstance(node, ast.FunctionDef) else []
+        if isinstance(node, ast.AnnAssign | ast.Assign):
+            values = [node.value]
+        places += [(value.lineno, value.col_offset) for value in values if isinstance(value, ast.Constant)]
+    return sorted(set(places))
+
+
+@pytest.mark.parametrize("file", deciding_files(), ids=str)
+def test_another_default_makes_the_stages_that_use_it_stale(file: Path, tmp_path: Path) -> None:
+    for top in ("repro", "stages"):
+        shutil.copytree(ROOT / top, tmp_path / top, ignore=shutil.ignore_patterns("__pycache__"))
+    lines = (ROOT / file).read_text().splitlines(keepends=True)
+    line, column = defaults_in(ROOT / file)[0]
+    lines[line - 1] = f"{lines[line - 1][:column]}  {lines[line - 1][column:]}"
+    (tmp_path / file).write_text("".join(lines))
+    code, before = Code(tmp_path), Code(ROOT)
+    for key, settings in ours().items():
+        modules = modules_of(key, settings)
+        assert (code.digest(*modules) != before.digest(*modules)) == (file in before.deciding(*modules)), key
+
+
+def modules_of(key: str, settings: dict[str, object]) -> list[str]:
+    from repro.methods.registry import method_class
+
+    modules, name = [f"stages.{key.partition('/')[0]}"], settings.get("method")
+    while name:
+        modules.append(f"repro.methods.{name}")
+        name = method_class(str(name)).base_method
+    return modules
+
+
+def test_an_edit_of_the_report_or_of_training_re_runs_no_dataset() -> None:
+    splits = Code(ROOT).deciding("stages.splits")
+    assert Path("repro/preparation/glyphs.py") in splits
+    assert not [file for file in splits if file.is_relative_to("repro/report") or file.is_relative_to("repro/training")]
+
+
+def test_the_code_that_is_left_out_holds_no_value_of_a_result() -> None:
+    """Recording, checking and naming files; settings are compared as values."""
+    assert all((ROOT / path).exists() for path in DECIDES_NOTHING)
+
+
+def test_every_stage_of_dvc_has_its_settings_and_depends_on_them() -> None:
+    found = set()
+    for stage in Repo(str(ROOT)).index.stages:
+        named = [Path(dep.fspath).relative_to(ROOT) for dep in stage.deps]
+        files = [path for path in named if path.parts[0] == "settings"]
+        if stage.addressing != "plan":
+            assert len(files) == 1, stage.addressing
+            _, _, _, kind, *told = stage.cmd.split()
+            assert files[0] == Path("settings") / kind / f"{(told or ['paper'])[0]}.json"
+            found.add(f"{kind}/{files[0].stem}")
+    assert found == set(ours())
 
 
 def test_every_cell_that_the_paper_needs_is_measured() -> None:
-    stored = {"mini": {5, 10, 15, "all"}, "tiered": {5, "all"}, "heterogeneous": {5}, "office": {5}}
-    grid = read_grid()
-    lines = grid["cells"] | grid["untrained"] | grid["adapted"]
+    lines = read_grid(ROOT).lines()
     for need in required_cells():
-        measure = lines[need.cell.name]["measure"]
+        line = lines[need.cell.name]
         for protocol, way in need.protocols:
-            if protocol == "seen":
-                assert measure["seen"], need.cell.name
-            else:
-                wanted = way if way in stored[need.cell.dataset] else "all"
-                assert wanted in measure["ways"], f"{need.cell.name}: {way} ways"
+            assert line.seen if protocol == "seen" else {way, "all"} & set(line.ways), f"{need.cell.name}: {way} ways"
 
 
 def test_a_line_of_the_grid_is_named_after_what_it_says() -> None:
-    grid = read_grid()
-    for name, line in (grid["cells"] | grid["untrained"] | grid["adapted"]).items():
-        cell = line["cell"]
-        assert f"{name}-".startswith(f"{cell['dataset']}-{cell['method']}-{cell['shot']}shot-")
-        assert line.get("base") is None or grid["cells"][line["base"]]["cell"]["method"] == line["base_method"]
-    for name, line in grid["pretrained"].items():
-        assert name == f"{line['dataset']}-{'random' if line.get('random') else line['classifier']}"
+    for name, line in read_grid(ROOT).lines().items():
+        assert f"{name}-".startswith(f"{line.dataset}-{line.method}-{line.shot}shot-")
 
 
 def test_an_edited_method_touches_its_own_cells_only() -> None:
-    users = {name for name, (_, code) in stages().items() if Path("repro/methods/protonet.py") in code}
-    of_protonet = {name for name in stages() if "-protonet-" in name or "upper_bound" in name}
-    assert users == of_protonet
+    code = Code(ROOT)
+    users = {
+        key for key, it in ours().items() if Path("repro/methods/protonet.py") in code.deciding(*modules_of(key, it))
+    }
+    assert users == {key for key in ours() if "-protonet-" in key or "upper_bound" in key}

@@ -9,6 +9,7 @@ import contextlib
 import io
 import os
 import runpy
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 Damage = Callable[[Path], object]
+LINES = {"CASTLE": "mini-castle-1shot", "KNN": "mini-mc_knn-1shot", "ADAPTED": "mini-castle_adapted-1shot"}
 Row = tuple[Damage, str, str]  # what is wrong, the command, words of the answer
 
 
@@ -38,8 +40,21 @@ class Answer:
         assert len(lines) == 1 and expected in lines[0], self.said
 
 
-def ask(folder: Path, command: str) -> Answer:
-    """Run `stages NAME …` or `tools/NAME …` in `folder`; `{here}` in the command stands for it."""
+def ask(folder: Path, commands: str) -> Answer:
+    """Run `stages NAME …` or `tools/NAME …` in `folder`, several with && between them until one fails.
+
+    `{here}` in a command stands for the folder.
+    """
+    answer = Answer(0, "")
+    for command in commands.split(" && "):
+        answer = ask_one(folder, command)
+        if answer.code:
+            break
+    return answer
+
+
+def ask_one(folder: Path, command: str) -> Answer:
+    """Run one command."""
     program, *words = [word.replace("{here}", str(folder)) for word in command.split(" ")]
     is_stage = program == "stages"
     with pytest.MonkeyPatch.context() as patch:
@@ -82,12 +97,12 @@ def ended(call: Callable[[], object]) -> Answer:
 def contents(folder: Path) -> dict[str, tuple[int, int]]:
     """Everything in the workspace: size and time of change of every file, zeros for a folder.
 
-    Left out are the records of runs, which tell of failures too, and the folder in which packing keeps whole images
-    for the next run.
+    Left out are the records of runs, which tell of failures too, the settings that `plan` writes, and the folder in
+    which packing keeps whole images for the next run.
     """
     found = {}
     for top, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name != "runs" and not name.endswith(".packing")]
+        folders[:] = [name for name in folders if name not in ("runs", "settings") and not name.endswith(".packing")]
         found |= {os.path.join(top, name): (0, 0) for name in folders}
         states = {os.path.join(top, name): os.lstat(os.path.join(top, name)) for name in files}
         found |= {name: (state.st_size, state.st_mtime_ns) for name, state in states.items()}
@@ -103,16 +118,24 @@ def nothing(folder: Path) -> None:
 
 def params(**changes: Any) -> Damage:
     """params.yaml with other values; a double underscore leads into a mapping."""
+    return _changed("params.yaml", changes)
 
+
+def grid(**changes: Any) -> Damage:
+    """paper/grid.yaml with other values; `CASTLE` and the like stand for the names of lines."""
+    return _changed("paper/grid.yaml", changes)
+
+
+def _changed(file: str, changes: dict[str, Any]) -> Damage:
     def change(folder: Path) -> None:
-        content = yaml.safe_load((folder / "params.yaml").read_text())
+        content = yaml.safe_load((folder / file).read_text())
         for path, value in changes.items():
-            *outer, last = path.split("__")
+            *outer, last = [LINES.get(key, key) for key in path.split("__")]
             inner = content
             for key in outer:
-                inner = inner[key]
+                inner = inner.setdefault(key, {})
             inner[last] = value
-        (folder / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+        (folder / file).write_text(yaml.safe_dump(content, sort_keys=False))
 
     return change
 
@@ -135,6 +158,11 @@ def cut(file: str, share: float = 0.5) -> Damage:
 def removed(file: str) -> Damage:
     """A file that is not there."""
     return lambda folder: (folder / file).unlink()
+
+
+def gone(folder_name: str) -> Damage:
+    """A folder that is not there: what is whole is not made again."""
+    return lambda folder: shutil.rmtree(folder / folder_name)
 
 
 def several(*damages: Damage) -> Damage:

@@ -8,31 +8,29 @@ import pytest
 import yaml
 
 from tests.bad_inputs.asking import ROOT, Row, ask, contents
-from tests.conftest import write_tiny_dataset
-from tests.pipeline.small_params import small_params
+from tests.conftest import note_origin, write_tiny_dataset
+from tests.pipeline.small_params import small_grid, small_params
 
-COMMANDS = (
-    "stages episodes mini",
-    "stages pretrain mini-linear --dataset mini --classifier linear",
-    "stages evaluate mini-mc_knn-1shot --dataset mini --method mc_knn --shot 1 --ways 5 "
-    "--model models/pretrained/mini-linear",
-)
+COMMANDS = "stages plan && stages episodes mini && stages pretrain mini-standard && stages evaluate mini-mc_knn-1shot"
 
 
 @pytest.fixture(scope="session")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One dataset of noise, its tasks, a backbone after one epoch, and one method measured."""
     folder = tmp_path_factory.mktemp("sound")
-    params = small_params()
-    for group in (params["datasets"], params["episodes"], params["backbones"], params["pretraining"]["epochs"]):
-        for name in [name for name in group if name != "mini"]:
-            del group[name]
-    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    params, grid = small_params(), small_grid()
+    params["datasets"] = {"mini": params["datasets"]["mini"]}
+    for group in ("trained", "untrained", "adapted"):
+        grid[group] = {name: line for name, line in grid[group].items() if line["dataset"] == "mini"}
     shutil.copytree(ROOT / "paper", folder / "paper", ignore=shutil.ignore_patterns("*.png", "*.pdf"))
-    write_tiny_dataset(folder / "data" / "mini", size=16)
-    for command in COMMANDS:
-        answer = ask(folder, command)
-        assert answer.code == 0, answer.said
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    (folder / "paper" / "grid.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
+    for name in ("repro", "stages"):  # what `plan` hashes
+        (folder / name).symlink_to(ROOT / name)
+    write_tiny_dataset(folder / "data" / "mini" / "0", size=16)
+    note_origin(folder / "data" / "mini" / "0")
+    answer = ask(folder, COMMANDS)
+    assert answer.code == 0, answer.said
     return folder
 
 

@@ -13,14 +13,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from repro.files import seal
-from tests.bad_inputs.asking import Damage, Row, cut, nothing, removed, several, written
+from tests.bad_inputs.asking import Damage, Row, cut, grid, removed, several, written
 
 TASKS = "stages episodes mini"
-MODEL = "models/pretrained/mini-linear"
-MEASURE = f"stages evaluate one --dataset mini --shot 1 --ways 5 --method mc_knn --model {MODEL}"
-TRAIN = "stages train one --dataset mini --method protonet --shot 1 --pretrained mini-linear"
+MODEL = "models/pretrained/mini-standard/0"
+MEASURE = "stages evaluate mini-mc_knn-1shot"
+TRAIN = "stages train mini-protonet-1shot"
 WEIGHTS = f"{MODEL}/model.safetensors"
-CHECKPOINT = "checkpoints/one/step-000000002"
+CHECKPOINT = "checkpoints/mini-protonet-1shot-0/step-000000002"
 
 
 class Runs:
@@ -73,22 +73,35 @@ def poisoned(name: str, value: float) -> Damage:
 
 TABLE: dict[str, Row] = {
     "no dataset": (lambda folder: shutil.rmtree(folder / "data"), TASKS, "no dataset.json; expected a folder of"),
-    "a truncated array": (cut("data/mini/images.npy"), TASKS, "images.npy: content is"),
-    "an array with one other bit": (flipped("data/mini/images.npy"), TASKS, "images.npy: content is"),
-    "no manifest": (removed("data/mini/manifest.parquet"), TASKS, "manifest.parquet: content is no file"),
-    "a manifest that is a link to itself": (link("data/mini/manifest.parquet"), TASKS, "manifest.parquet: content is"),
-    "a description that is no JSON": (cut("data/mini/dataset.json"), TASKS, "dataset.json: not a dataset description"),
-    "a description of something else": (written("data/mini/dataset.json", "[]"), TASKS, "not a dataset description"),
-    "a description that names other files": (
-        facts("data/mini/dataset.json", sha256={"../../params.yaml": "0"}),
+    "a truncated array": (cut("data/mini/0/images.npy"), TRAIN, "images.npy: content is"),
+    "an array with one other bit": (flipped("data/mini/0/images.npy"), TRAIN, "images.npy: content is"),
+    "no manifest": (removed("data/mini/0/manifest.parquet"), TASKS, "manifest.parquet: content is no file"),
+    "a manifest that is a link to itself": (
+        link("data/mini/0/manifest.parquet"),
         TASKS,
-        "expected",
+        "manifest.parquet: content is",
+    ),
+    "a description that is no JSON": (
+        cut("data/mini/0/dataset.json"),
+        TASKS,
+        "dataset.json: not a dataset description",
+    ),
+    "a description of something else": (written("data/mini/0/dataset.json", "[]"), TASKS, "not a dataset description"),
+    "a description with another domain": (
+        facts("data/mini/0/dataset.json", domains=["../../params.yaml"]),
+        TASKS,
+        "dataset.json: content is",
+    ),
+    "a seal that leaves the images out": (
+        lambda folder: seal(folder / "data" / "mini" / "0", "dataset.json", "manifest.parquet"),
+        TRAIN,
+        "images.npy: content is",
     ),
     "no tasks": (lambda folder: shutil.rmtree(folder / "episodes"), MEASURE, "not a stored task list"),
-    "truncated tasks": (cut("episodes/mini/test/5way-1shot.safetensors"), MEASURE, "not a stored task list"),
-    "tasks with one other bit": (flipped("episodes/mini/test/5way-1shot.safetensors"), MEASURE, "5way-1shot"),
+    "truncated tasks": (cut("episodes/mini/test/0/5way-1shot.safetensors"), MEASURE, "not a stored task list"),
+    "tasks with one other bit": (flipped("episodes/mini/test/0/5way-1shot.safetensors"), MEASURE, "5way-1shot"),
     "tasks of other images": (
-        tensors(lambda loaded: loaded["support"].fill_(10**6), "episodes/mini/test/5way-1shot.safetensors"),
+        tensors(lambda loaded: loaded["support"].fill_(10**6), "episodes/mini/test/0/5way-1shot.safetensors"),
         MEASURE,
         "not a stored task list",
     ),
@@ -107,10 +120,10 @@ TABLE: dict[str, Row] = {
     "no card": (removed(f"{MODEL}/model.json"), MEASURE, "no readable model.json"),
     "a card of something else": (written(f"{MODEL}/model.json", "{}"), MEASURE, "no readable model.json"),
     "a card with a word for a number": (facts(f"{MODEL}/model.json", seen_classes="many"), TRAIN, "model.json"),
-    "a card of another backbone": (facts(f"{MODEL}/model.json", backbone="castle_resnet12"), TRAIN, "mini-linear"),
+    "a card of another backbone": (facts(f"{MODEL}/model.json", backbone="castle_resnet12"), TRAIN, "mini-standard"),
     "a pre-trained backbone for a trained method": (
-        nothing,
-        MEASURE.replace("mc_knn", "castle_adapted"),
+        grid(untrained__KNN__method="castle_adapted"),
+        f"stages plan && {MEASURE}",
         f"{MODEL} holds a pre-trained backbone, castle_adapted needs a trained castle; give the folder of one",
     ),
     "a seal that names nothing": (written(f"{MODEL}/SHA256SUMS", ""), MEASURE, "SHA256SUMS: names no file"),

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.bad_inputs.asking import Row, params
+from tests.bad_inputs.asking import Row, grid, params, several
 
-SPLITS = "stages splits mini"
-PRETRAIN = "stages pretrain mini-linear --dataset mini --classifier linear"
-TRAIN = "stages train one --dataset mini --method castle --shot 1 --pretrained mini-linear"
-MEASURE = "stages evaluate one --dataset mini --shot 1 --ways 5 --model models/pretrained/mini-linear --method"
+SPLITS = "stages plan && stages splits mini"
+PRETRAIN = "stages plan && stages pretrain mini-standard"
+TRAIN = "stages plan && stages train mini-castle-1shot"
+PLAN = "stages plan"
 CASTLE = "methods__castle__training__"
 
 TABLE: dict[str, Row] = {
@@ -50,24 +50,24 @@ TABLE: dict[str, Row] = {
         "source image_folder: unknown option depth; remove it or correct its spelling; it takes root, classes, extra,",
     ),
     # Models
-    "a backbone there is not": (params(backbones__mini__name="resnet13"), PRETRAIN, "unknown backbone 'resnet13'"),
+    "a backbone there is not": (params(backbone__name="resnet13"), PRETRAIN, "unknown backbone 'resnet13'"),
     "an option a backbone does not take": (
-        params(backbones__mini__options={"depth": 3}),
+        params(backbone__options={"depth": 3}),
         PRETRAIN,
         "backbone castle_convnet4_small does not take the options {'depth': 3}",
     ),
     "a backbone's option without sense": (
-        params(backbones__mini__name="castle_resnet12", backbones__mini__options={"widths": [8, 8]}),
+        params(backbone__name="castle_resnet12", backbone__options={"widths": [8, 8]}),
         PRETRAIN,
         "backbone castle_resnet12",
     ),
     "an option a classifier does not take": (
-        params(pretraining__classifiers__linear={"name": "linear", "options": {"scale": 1.0}}),
+        params(pretraining__classifiers__standard={"name": "linear", "options": {"scale": 1.0}}),
         PRETRAIN,
         "classifier linear: unknown option scale; remove it or correct its spelling; it takes no options",
     ),
     "a classifier there is not": (
-        params(pretraining__classifiers__linear={"name": "square"}),
+        params(pretraining__classifiers__standard={"name": "square"}),
         PRETRAIN,
         "classifier 'square' is unknown",
     ),
@@ -92,31 +92,31 @@ TABLE: dict[str, Row] = {
     ),
     "more classes than are seen": (params(methods__castle__options={"classes": 80}), TRAIN, "a step draws 80 classes"),
     "an option of the base a method adapts": (
-        params(methods__upper_bound__options={"bases": 3}),
-        f"{MEASURE} upper_bound",
+        several(params(methods__upper_bound__options={"bases": 3}), grid(adapted__ADAPTED__method="upper_bound")),
+        PLAN,
         "method upper_bound: unknown option bases; remove it or correct its spelling; it takes temperature,",
     ),
     "an option where none is taken": (
         params(methods__mc_knn__options={"k": 3}),
-        f"{MEASURE} mc_knn",
+        PLAN,
         "method mc_knn: unknown option k; remove it or correct its spelling; it takes no options",
     ),
     "a schedule there is not": (
-        params(**{f"{CASTLE}optimisation__schedule": {"name": "linear"}}),
+        params(**{f"{CASTLE}schedule": {"name": "linear"}}),
         TRAIN,
         "schedule 'linear' is unknown; expected one of constant",
     ),
     "an option a schedule does not take": (
-        params(**{f"{CASTLE}optimisation__schedule": {"name": "cosine", "options": {"rise": 1}}}),
+        params(**{f"{CASTLE}schedule": {"name": "cosine", "options": {"rise": 1}}}),
         TRAIN,
         "schedule cosine: unknown option rise; remove it or correct its spelling; it takes no options",
     ),
     "a schedule that never steps": (
-        params(**{f"{CASTLE}optimisation__schedule": {"name": "decay", "options": {"every": 0}}}),
+        params(**{f"{CASTLE}schedule": {"name": "decay", "options": {"every": 0}}}),
         TRAIN,
         "every is 0, expected at least 1 step",
     ),
-    "batch norm in no mode": (params(**{f"{CASTLE}batch_norm": "now"}), TRAIN, "batch_norm 'now' is unknown"),
+    "batch norm in no mode": (params(**{f"{CASTLE}batch_norm": "now"}), TRAIN, "batch_norm is 'now', expected"),
 }
 
 

@@ -3,6 +3,8 @@
 import io
 import os
 import pickle
+import shutil
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +17,7 @@ from tests.bad_inputs.asking import Damage, Row, params, several
 from tests.preparation import raw_trees
 from tests.preparation.raw_trees import SEEN, TEST, VAL
 
-SPLITS = "stages splits mini"
+SPLITS = "stages plan && stages splits mini"
 FOLDER = {"root": "raw", "classes": [1, 1, 1], "extra": 4}
 
 
@@ -56,6 +58,31 @@ def lists(row: tuple[str, str], **options: object) -> Damage:
 
     told = {"root": "raw/train", "lists": "raw/lists", "classes": "raw/classes.tsv", "per_class": 3}
     return several(make, source("miniimagenet", **told, extra_per_half=2, **options))
+
+
+def copy(spoil: Callable[[Path], object], **options: object) -> Damage:
+    """MiniImageNet as it is passed around, spoiled."""
+
+    def make(here: Path) -> None:
+        raw_trees.class_table(here / "classes.tsv")
+        spoil(raw_trees.mini_copy(here / "raw", 8))
+
+    told = {"root": "raw", "classes": "classes.tsv", "per_class": 8, "held_out": [2, 2]}
+    return several(make, source("miniimagenet", **(told | options)))
+
+
+def half_archive(raw: Path) -> None:
+    """An archive beside the folder of which half has arrived."""
+    with tarfile.open(raw.parent / "half.tgz", "w:gz") as file:
+        file.add(raw, "mini")
+    content = (raw.parent / "half.tgz").read_bytes()
+    (raw.parent / "half.tgz").write_bytes(content[: len(content) // 2])
+
+
+def all_alike(raw: Path) -> None:
+    """A class of files that differ and pictures that do not."""
+    for number in range(24):
+        Image.new("L", (20, 20), 200).save(raw / "b" / f"{number}.jpg", quality=60 + number)
 
 
 def birds(here: Path) -> None:
@@ -134,6 +161,23 @@ TABLE: dict[str, Row] = {
     "no image": (image(b"#!/bin/sh\ntouch ran\n"), SPLITS, "3.jpg: is no picture"),
     "an image in a format of its own": (image(picture((8, 8), "RGB", "TIFF")), SPLITS, "3.jpg: is no picture"),
     "an image of a thousand million pixels": (image(picture((32_000, 32_000))), SPLITS, "more than 89478485 pixels"),
+    "a class of one picture in many files": (folder(all_alike), SPLITS, "images of class b are alike once packed"),
+    "a crop there is not": (folder(lambda raw: None, crop="center"), SPLITS, "crop is 'center', expected"),
+    "a copy without a class": (
+        copy(lambda raw: [file.unlink() for file in (raw / "images").glob(f"{TEST[0]}*")]),
+        SPLITS,
+        f"class {TEST[0]} is missing",
+    ),
+    "a copy without lists": (copy(lambda raw: shutil.rmtree(raw / "split")), SPLITS, "raw: has no lists"),
+    "a copy with a pickle for a list": (
+        copy(lambda raw: (raw / "split" / "val.csv").write_bytes(pickle.dumps(Runs()))),
+        SPLITS,
+        "val.csv: ",
+    ),
+    "half of an archive": (copy(half_archive, root="half.tgz"), SPLITS, "half.tgz: is no whole archive"),
+    "text for an archive": (copy(lambda raw: None, root="params.yaml"), SPLITS, "params.yaml: is no whole archive"),
+    "a device for an archive": (copy(lambda raw: None, root="/dev/null"), SPLITS, "/dev/null: cannot be listed"),
+    "more held out than there is": (copy(lambda raw: None, held_out=[8, 8]), SPLITS, "expected 16 for seen_val"),
     "an image below another's name": (
         folder(lambda raw: os.rename(raw / "a" / "3.jpg", os.fsencode(raw / "a") + b"/\xff.jpg")),
         SPLITS,

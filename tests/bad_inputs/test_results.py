@@ -13,10 +13,10 @@ import pytest
 from repro.files import seal
 from repro.results.records import read_records, summarise
 from repro.results.store import Cell, Reading, Results
-from stages._tracking import bad_input_exits
+from stages.tracking import bad_input_exits
 from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, removed, written
 
-CELL = "results/cells/mini-mc_knn-1shot"
+CELL = "results/cells/mini-mc_knn-1shot/0"
 RECORDS = f"{CELL}/tasks.parquet"
 PAPER = "stages paper"
 HM = Reading(Cell("mini", "mc_knn", 1), "gfsl", 5, "hm")
@@ -104,6 +104,22 @@ def test_a_measure_that_is_no_number_is_left_out_not_averaged(workspace: Path) -
     assert Results(workspace / "results" / "cells", {"mini": 7}).sample(HM) is None
 
 
+ORIGIN_OF_NOTHING = {
+    **{"stage": "evaluate", "seed": 0, "settings": {}, "inputs": {}},
+    **{"code": "0" * 64, "output": "0" * 64},
+}
+
+
+def origin(content: str) -> Damage:
+    """Another origin beside the records, sealed as an evaluation would."""
+
+    def change(folder: Path) -> None:
+        (folder / CELL / "origin.json").write_text(content)
+        seal(folder / CELL, *(file.name for file in sorted((folder / CELL).iterdir()) if file.name != "SHA256SUMS"))
+
+    return change
+
+
 TABLE: dict[str, Row] = {
     "truncated records": (cut(RECORDS), PAPER, "tasks.parquet: not a file of per-task records"),
     "no published numbers": (removed("paper/published.yaml"), PAPER, "published.yaml: no such file"),
@@ -131,7 +147,18 @@ TABLE: dict[str, Row] = {
     "a published table without its rows": (
         written("paper/published.yaml", "T1a: {label: x, rows: {}}\n"),
         PAPER,
-        "T1a has no row dfsl",
+        "T1a names no row",
+    ),
+    "a published row that no table shows": (
+        written("paper/published.yaml", "T1a: {label: x, rows: {castel: {kind: cited, values: {hm: [1, 1]}}}}\n"),
+        PAPER,
+        "T1a shows no row castel, expected some of dfsl, castle_minus",
+    ),
+    "an origin that is none": (origin("{}"), PAPER, "origin.json: not the origin of a record (stage is None"),
+    "an origin of another record": (
+        origin(json.dumps(dict(ORIGIN_OF_NOTHING, cell=Path(CELL).parent.name))),
+        PAPER,
+        "its output is 00",
     ),
     "published bytes": (written("paper/published.yaml", b"\xff\xfe"), PAPER, "not a list of published tables"),
 }

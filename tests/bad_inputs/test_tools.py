@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from stages._tracking import bad_input_exits
-from stages._tracking_mongo import copy_run
+from stages.tracking import bad_input_exits
+from stages.tracking.mongo import copy_run
 from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, nothing, params, removed, written
 
 WEIGHTS = "tools/import_weights {here}/in.pth {here}/out --backbone castle_convnet4_small --data {here}/data/mini"
@@ -30,12 +30,12 @@ def released(content: object) -> Damage:
 
 
 TABLE: dict[str, Row] = {
-    "repro: a wrong parameter": (params(seed="x"), "tools/repro", "seed is 'x', expected"),
+    "repro: a wrong parameter": (params(seeds=["x"]), "tools/repro", "seeds.0 is 'x', expected"),
     "repro: no grid": (removed("paper/grid.yaml"), "tools/repro", "paper/grid.yaml: cannot be read"),
     "repro: a grid of something else": (
         written("paper/grid.yaml", "a: 1\n"),
         "tools/repro",
-        "paper/grid.yaml: cells is None, expected the lines of that group by name",
+        "paper/grid.yaml: random is missing; trained is missing",
     ),
     "doctor: no grid": (removed("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: cannot be read"),
     "doctor: a grid that is no YAML": (cut("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: "),
@@ -58,11 +58,11 @@ TABLE: dict[str, Row] = {
     "weights: a dataset that is none": (
         released({"params": {}}),
         f"{WEIGHTS}-x",
-        "data/mini-x: no dataset.json; expected a folder of the splits stage",
+        "data/mini-x/0: no dataset.json; expected a folder of the splits stage",
     ),
     "weights: a folder to export to": (
         nothing,
-        "tools/import_weights --export {here}/models/pretrained/mini-linear {here}/paper",
+        "tools/import_weights --export {here}/models/pretrained/mini-standard/0 {here}/paper",
         "paper: is a folder, expected the name of a .pth file",
     ),
     "weights: a folder that is none of ours": (
@@ -77,8 +77,9 @@ TABLE: dict[str, Row] = {
     ),
     "bench: a name there is not": (nothing, "tools/bench --only eval_castel", "no benchmark is called eval_castel"),
     "bench: no repeats": (nothing, "tools/bench --only head_castle_64 --repeats 0", "invalid positive value"),
-    "omniboard: a port there is not": (nothing, "tools/omniboard --port 99999", "port 99999 cannot be used"),
-    "omniboard: a word for a port": (nothing, "tools/omniboard --port x", "invalid int value: 'x'"),
+    "omniboard: a port there is not": (nothing, "tools/omniboard --port 99999", "'99999' is no port, expected"),
+    "omniboard: a word for a port": (nothing, "tools/omniboard --port x", "'x' is no port, expected"),
+    "sync: a folder there is not": (nothing, "tools/sync --runs {here}/x", "is no folder, expected"),
     "sync: an unknown option": (nothing, "tools/sync --everything", "unrecognized arguments: --everything"),
 }
 

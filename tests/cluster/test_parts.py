@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from repro.errors import BadInput
-from stages._params import Machine, Resources
+from repro.options import checked
+from stages.settings.machine import Machine, Resources
 from tools.scheduling import leash
 from tools.scheduling.engine import follow
 from tools.scheduling.lock_order import LockOrder
@@ -44,14 +45,12 @@ def test_a_stage_that_no_node_can_hold_is_named_before_anything_runs(tmp_path: P
         schedule.check_room(SimpleNamespace(largest_node=lambda: (8.0, 0.0)))  # type: ignore[arg-type]
 
 
-def test_resources_are_checked_and_kept_out_of_what_stages_record() -> None:
+def test_resources_are_checked() -> None:
     machine = {"device": "auto", "memory_mb": 1, "workers": 0, "checkpoint_every": 1}
-    machine |= {"processes": 1, "nodes": 1, "endpoint": ""}
-    checked = Machine.model_validate(machine | {"resources": {"train": {"num_gpus": 0.5}}})
-    assert checked.resources["train"] == Resources(num_cpus=1, num_gpus=0.5)
-    assert checked.model_dump() == machine
-    with pytest.raises(ValueError, match="num_cpu"):
-        Machine.model_validate(machine | {"resources": {"train": {"num_cpu": 1}}})
+    half = checked(Machine, machine | {"resources": {"train": {"num_gpus": 0.5}}}, "machine")
+    assert half.resources["train"] == Resources(num_cpus=1, num_gpus=0.5)
+    with pytest.raises(BadInput, match="num_cpu"):
+        checked(Machine, machine | {"resources": {"train": {"num_cpu": 1}}}, "machine")
 
 
 def test_new_stages_follow_the_old_ones_in_the_plans_order_over_several_calls(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import torch
 from repro.data.dataset import MANIFEST, ROLES, SPLIT_OF_ROLE, Dataset, open_dataset
 from repro.errors import BadInput
 from tests.conftest import write_tiny_dataset
+from tests.faults.scene import flip
 
 
 def test_seen_classes_come_first_and_roles_are_contiguous(tiny: Dataset) -> None:
@@ -36,12 +37,11 @@ def test_two_writes_give_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
 
 
-def test_a_changed_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["manifest.parquet", "dataset.json"])
+def test_a_changed_description_is_named_before_anything_is_read(file: str, tmp_path: Path) -> None:
     write_tiny_dataset(tmp_path / "tiny")
-    images = np.load(tmp_path / "tiny" / "images.npy", mmap_mode="r+")
-    images[3, 3, 3] ^= 1
-    images.flush()
-    with pytest.raises(BadInput, match=r"images\.npy: content is .* expected"):
+    flip(tmp_path / "tiny" / file)
+    with pytest.raises(BadInput, match=file):
         open_dataset(tmp_path / "tiny")
 
 

@@ -8,10 +8,12 @@ import torch
 from torch import Tensor, nn
 
 import repro.models  # noqa: F401 - registers the backbones
-from repro.data.dataset import Dataset
+from repro.data.dataset import Dataset, open_dataset
 from repro.data.loading import ImageStore, normalise
 from repro.errors import BadInput
 from repro.evaluation.embed import Embedded, embed, folded, read_embeddings, write_embeddings
+from tests.conftest import write_tiny_dataset
+from tests.faults.scene import flip
 
 CPU = torch.device("cpu")
 BACKBONES = ("castle_convnet4_small", "castle_convnet4", "castle_resnet12", "castle_resnet640")
@@ -63,6 +65,16 @@ def test_a_network_that_cannot_be_traced_is_embedded_all_the_same(tiny: Dataset)
     rows = torch.arange(7)
     images = normalise(ImageStore(tiny.images_NHWC, CPU).fetch(rows))
     assert torch.allclose(embed(Flat(poison=1e9), tiny, rows, CPU), Flat(poison=1e9).eval()(images), atol=1e-6)
+
+
+def test_images_that_are_not_embedded_are_not_checked(tmp_path: Path) -> None:
+    write_tiny_dataset(tmp_path / "tiny")
+    flip(tmp_path / "tiny" / "images.npy", at=-1)
+    dataset = open_dataset(tmp_path / "tiny")
+    last = len(dataset.labels_N) - 1
+    assert len(embed(Flat(), dataset, torch.arange(last), CPU)) == last
+    with pytest.raises(BadInput, match=rf"images\.npy: content is \w+ in image {last}, expected"):
+        embed(Flat(), dataset, torch.tensor([last]), CPU)
 
 
 def test_an_embedding_that_is_no_number_names_image_and_class(tiny: Dataset) -> None:

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from repro.evaluation import ausuc
 from repro.evaluation.average_precision import map_measures
 from repro.evaluation.calibration import best_bias
-from repro.evaluation.metrics import Outcome, confidences, harmonic, joint_accuracies, measures, outcome
+from repro.evaluation.metrics import QueryOutcomes, confidences, harmonic, joint_accuracies, measures, outcome
 from repro.methods.base import Scores
 from tests.evaluation import brute_force
 
@@ -154,7 +154,7 @@ def test_the_bias_is_the_best_of_all_biases(several: list[int]) -> None:
     assert best.item() == pytest.approx(max(tried).item(), abs=1e-9)
 
 
-def random_outcome(seeds: list[int], queries: int = 12) -> Outcome:
+def random_outcome(seeds: list[int], queries: int = 12) -> QueryOutcomes:
     """A task per seed, with margins on a coarse grid so that they tie within and across tasks."""
     margins, rights = [], []
     for seed in seeds:
@@ -162,14 +162,14 @@ def random_outcome(seeds: list[int], queries: int = 12) -> Outcome:
         margins.append(torch.randint(-6, 7, (2 * queries,), generator=random) / 4)
         rights.append(torch.rand(2 * queries, generator=random) < 0.5)
     labels = torch.zeros(len(seeds), 2 * queries, dtype=torch.int64)
-    return Outcome(torch.stack(margins), torch.stack(rights), labels, queries)
+    return QueryOutcomes(torch.stack(margins), torch.stack(rights), labels, queries)
 
 
 def test_without_any_right_answer_the_bias_is_zero() -> None:
     batch = random_outcome([1, 2])
-    nothing = Outcome(batch.margin_TQ, torch.zeros_like(batch.right_TQ), batch.labels_TQ, batch.seen_queries)
+    nothing = QueryOutcomes(batch.margin_TQ, torch.zeros_like(batch.right_TQ), batch.labels_TQ, batch.seen_queries)
     assert best_bias(nothing) == 0.0
-    one_margin = Outcome(torch.ones_like(batch.margin_TQ), batch.right_TQ, batch.labels_TQ, batch.seen_queries)
+    one_margin = QueryOutcomes(torch.ones_like(batch.margin_TQ), batch.right_TQ, batch.labels_TQ, batch.seen_queries)
     assert best_bias(one_margin) == 0.0
 
 
@@ -221,7 +221,7 @@ def test_batches_give_what_single_tasks_give() -> None:
         labels = np.concatenate([random.integers(0, 6, 10), random.integers(6, 9, 10)])
         single.append(Task(logits[:, :6], logits[:, 6:], labels, 10))
     parts = [task.outcome for task in single]
-    batch = Outcome(
+    batch = QueryOutcomes(
         *(torch.cat([getattr(part, name) for part in parts]) for name in ("margin_TQ", "right_TQ", "labels_TQ")), 10
     )
     together = measures(batch, 0.3)

@@ -21,6 +21,7 @@ from repro.evaluation.protocol import few_shot, generalised, outcomes
 from repro.methods.base import FixedSeen, GatheredScorer, Method, Pool
 from repro.methods.castle import Castle
 from repro.methods.mc_protonet import MulticlassProtoNet
+from repro.methods.protonet import ProtoNet
 from tests.conftest import write_tiny_dataset
 from tests.evaluation import brute_force
 
@@ -245,15 +246,31 @@ def test_classifiers_of_seen_classes_are_compared_on_the_same_images(tiny: Datas
     tasks = draw_tasks(tiny, TaskSpec("seen", tiny.seen_classes, 2, 11, 5), 0)
     embedded = random_embeddings(tiny, tasks.support_TWK)
     rows = found.columns["protocol"] == "seen"
+    assert "proto_s" not in found.columns  # prototypes of its embedding would not be the trained ProtoNet's
     for t in range(11):
         queries = embedded.of(tasks.query_TWQ[t].flatten().long())
         prototypes = embedded.of(tasks.support_TWK[t].long()).mean(dim=1)
         truth = torch.arange(8).repeat_interleave(5)
         many = (queries @ Nearest(8).seen_SD.T)[:, tasks.classes_TW[t].long()]
-        logits = {"syn_s": queries @ prototypes.T, "proto_s": -torch.cdist(queries, prototypes), "many_s": many}
-        for name, scores in logits.items():
+        for name, scores in {"syn_s": queries @ prototypes.T, "many_s": many}.items():
             right = 100 * (scores.argmax(dim=1) == truth).double().mean().item()
             assert found.columns[name][rows][t] == pytest.approx(right), name
+
+
+def test_prototypes_of_seen_classes_are_those_of_protonet_itself(tiny: Dataset) -> None:
+    """Its own embedding, the K support images of the task, Euclidean distances."""
+    method = ProtoNet(nn.Identity(), DIM, tiny.seen_classes)
+    method.remember(torch.randn(8, 3, DIM))
+    found = evaluated(tiny, method)
+    tasks = draw_tasks(tiny, TaskSpec("seen", tiny.seen_classes, 2, 11, 5), 0)
+    embedded = random_embeddings(tiny, tasks.support_TWK)
+    rows = found.columns["protocol"] == "seen"
+    assert "syn_s" not in found.columns
+    for t in range(11):
+        queries = embedded.of(tasks.query_TWQ[t].flatten().long())
+        nearest = torch.cdist(queries, embedded.of(tasks.support_TWK[t].long()).mean(dim=1)).argmin(dim=1)
+        right = 100 * (nearest == torch.arange(8).repeat_interleave(5)).double().mean().item()
+        assert found.columns["proto_s"][rows][t] == pytest.approx(right)
 
 
 def test_a_second_run_gives_the_same_bytes(tiny: Dataset) -> None:

@@ -5,11 +5,11 @@ import sys
 
 sys.path.insert(0, os.getcwd())
 
-from stages import _warm  # noqa: E402
+from stages.launching import forkserver  # noqa: E402
 
-told = os.dup(1)
+number = os.dup(1)
 os.dup2(2, 1)  # what the stage prints goes to one place, its number to another
-connection, stage = _warm._hand_over(sys.argv[1:])
-os.write(told, f"{stage}\n".encode())
-os.close(told)
-sys.exit(_warm._read(connection, 1)[0])
+connection, stage = forkserver.hand_over(sys.argv[1:])
+os.write(number, f"{stage}\n".encode())
+os.close(number)
+sys.exit(forkserver.follow(connection, stage))

@@ -1,4 +1,4 @@
-"""Stages run one by one in a copy of the small pipeline's workspace, in children of the warm process, and killed."""
+"""Stages run one by one in a copy of the small pipeline's workspace, forked from a server, and killed."""
 
 import contextlib
 import os
@@ -70,7 +70,7 @@ class Scene:
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
     def start(self, stage: str, *prefix: str, **environment: str) -> Running:
-        """Start a stage in a child of the warm process."""
+        """Start a stage, forked from the server."""
         printed = self.folder / f"printed-{secrets.token_hex(4)}.txt"
         inherited = {name: value for name, value in os.environ.items() if name != "REPRO_MONGO_URL"}
         with printed.open("w") as stream:
@@ -115,9 +115,9 @@ def copy_workspace(source: Path, target: Path) -> Path:
     return target
 
 
-def flip(file: Path) -> None:
-    """Change one bit in the middle of a file; as a new file, so that a cache that shares it keeps its own."""
+def flip(file: Path, at: int | None = None) -> None:
+    """Change one bit of a file, in its middle by default; as a new file: a cache that shares it keeps its own."""
     content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
+    content[len(content) // 2 if at is None else at] ^= 1
     file.unlink()
     file.write_bytes(content)

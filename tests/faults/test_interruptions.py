@@ -1,6 +1,7 @@
 """Interrupts, two processes at once, and clocks that jump."""
 
 import importlib
+import json
 import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from repro import files
 from repro.errors import BadInput
-from repro.files import whole_folder
-from stages import _tracking
-from stages._tracking import read_scalars
+from repro.files import exclusive_folder, locks, whole_folder
+from stages.tracking import experiment
+from stages.tracking import runs as run_names
+from stages.tracking.files import read_scalars
 from tests.counting import Count
 from tests.faults.scene import Scene
 from tests.tracking import toy
@@ -20,20 +21,22 @@ from tests.tracking.conftest import only_run, read, wait_for
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
     number: signal.Signals, scene: Scene, faults: Count
 ) -> None:
     faults.tried()
     params = yaml.safe_load((scene.folder / "params.yaml").read_text())
-    params["methods"]["castle"]["training"]["steps"] = 1_000_000  # it will not end by itself
     params["machine"]["checkpoint_every"] = 100
     (scene.folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
-    stage = "train@mini-castle-1shot"
+    stage, settings = "train@mini-castle-1shot", scene.folder / "settings" / "train" / "mini-castle-1shot.json"
+    planned = json.loads(settings.read_text())
+    planned["training"]["steps"] = 1_000_000  # it will not end by itself
+    settings.write_text(json.dumps(planned))
     scene.clear(stage)
     before = set((scene.folder / "runs").iterdir())
     running = scene.start(stage)
-    checkpoints = scene.folder / "checkpoints" / "mini-castle-1shot"
+    checkpoints = scene.folder / "checkpoints" / "mini-castle-1shot-0"
     wait_for(lambda: list(checkpoints.glob("step-*")), seconds=300)
     running.signal(number)
     assert running.wait(300) == 128 + number
@@ -50,7 +53,7 @@ def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("call", ["tempfile.mkdtemp", "shutil.rmtree", "os.fsync"])
+@pytest.mark.parametrize("call", ["os.mkdir", "shutil.rmtree", "os.fsync"])
 def test_a_signal_amid_the_swap_of_a_folder_leaves_nothing_half_done(
     number: signal.Signals, call: str, tmp_path: Path, monkeypatch, faults: Count
 ) -> None:
@@ -68,7 +71,7 @@ def test_a_signal_amid_the_swap_of_a_folder_leaves_nothing_half_done(
     before = signal.signal(number, stop)
     try:
         write_words(tmp_path / "kept", "before")
-        monkeypatch.setattr(f"repro.files.{call}", interrupted)
+        monkeypatch.setattr(f"repro.files.whole.{call}", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write_words(tmp_path / "kept", "after")
     finally:
@@ -97,19 +100,19 @@ def test_two_processes_of_one_stage_leave_what_one_leaves(stage: str, scene: Sce
     faults.survived()
 
 
-def test_a_folder_that_was_made_anew_before_it_was_locked_is_not_claimed_twice(
+def test_a_folder_that_was_made_anew_before_it_was_locked_is_not_held_twice(
     tmp_path: Path, monkeypatch, faults: Count
 ) -> None:
     faults.tried()
-    folder, lock = tmp_path / "held", files._locked
+    folder, lock = tmp_path / "held", locks.try_to_lock
 
     def late(handle: int) -> bool:  # between its opening and its lock the holder ends and another one comes
         folder.rmdir()
         folder.mkdir()
         return lock(handle)
 
-    monkeypatch.setattr(files, "_locked", late)
-    with pytest.raises(BadInput, match="is in use by another process"), files.claimed(folder):
+    monkeypatch.setattr(locks, "try_to_lock", late)
+    with pytest.raises(BadInput, match="is in use by another process"), exclusive_folder(folder):
         pass
     assert folder.is_dir()
     faults.survived()
@@ -126,31 +129,27 @@ class Clock(datetime):
 
 
 @pytest.mark.parametrize("years", [-30, 30])
-def test_a_clock_that_jumps_changes_neither_order_nor_resumption(
+def test_a_clock_that_jumps_does_not_change_which_run_is_continued(
     years: int, tmp_path: Path, monkeypatch, faults: Count
 ) -> None:
     faults.tried()
-    monkeypatch.setattr(_tracking, "datetime", Clock)
-    runs, checkpoint = tmp_path / "runs", tmp_path / "checkpoint"
-    toy.record(runs, steps=2)
+    monkeypatch.setattr(run_names, "datetime", Clock)
+    toy.record_toy(tmp_path, steps=2)
     monkeypatch.setattr(Clock, "ahead", timedelta(days=365 * years))
-    interrupted = {"steps": 10, "trouble": "interrupt", "checkpoint": str(checkpoint)}
+    interrupted = {"steps": 10, "trouble": "interrupt"}
     with pytest.raises(SystemExit):
-        toy.record(runs, **interrupted)
-    first, second = sorted(runs.glob("2*"))
-    assert read(first)["status"] == "COMPLETED" and read(second)["status"] == "INTERRUPTED"
+        toy.record_toy(tmp_path, **interrupted)
     monkeypatch.setattr(Clock, "ahead", -Clock.ahead)
-    checkpoint.write_text("4")
-    toy.record(runs, **interrupted)
-    assert read(second)["status"] == "COMPLETED" and len(list(runs.glob("2*"))) == 2
-    assert read_scalars(second)["loss"]["steps"] == list(range(10))
+    with pytest.raises(SystemExit):
+        toy.record_toy(tmp_path, **interrupted)
+    first, second, third = sorted(tmp_path.glob("2*"))
+    assert [read(run)["status"] for run in (first, second, third)] == ["COMPLETED", "INTERRUPTED", "INTERRUPTED"]
+    assert read(third)["meta"]["continues"] == second.name
     faults.survived()
 
 
 def test_a_clock_that_jumps_while_a_run_goes_on_stops_no_heartbeat(tmp_path: Path, monkeypatch, faults: Count) -> None:
     import sacred.run
-
-    from stages import _experiment
 
     faults.tried()
     offsets = iter(timedelta(days=days) for days in (0, -365, 365, -3650) for _ in range(3))
@@ -161,8 +160,8 @@ def test_a_clock_that_jumps_while_a_run_goes_on_stops_no_heartbeat(tmp_path: Pat
             return datetime.now(UTC).replace(tzinfo=None) + next(offsets, timedelta())
 
     monkeypatch.setattr(sacred.run.datetime, "datetime", Jumping)
-    monkeypatch.setattr(_experiment, "BEAT_SECONDS", 0.02)
-    toy.record(tmp_path, steps=20, pause=0.02)
+    monkeypatch.setattr(experiment, "BEAT_SECONDS", 0.02)
+    toy.record_toy(tmp_path, steps=20, pause=0.02)
     run = only_run(tmp_path)
     assert read(run)["status"] == "COMPLETED"
     assert read_scalars(run)["loss"]["steps"] == list(range(20))

@@ -13,7 +13,7 @@ from repro.methods.castle import Castle
 from repro.methods.castle_minus import CastleMinus
 from repro.methods.shared.chunks import mean_over_chunks
 from repro.methods.shared.swapping import swapped_cross_entropy
-from repro.methods.shared.synthesis import draw_tasks
+from repro.methods.shared.synthesis import draw_class_sets
 from tests.methods.synthetic import ScaledIdentity, World, embed, train
 from tools.benchmarks.heads import example, reference_loss
 
@@ -49,7 +49,7 @@ def test_the_loss_needs_no_gradient_mode(method_class: type) -> None:
 @pytest.mark.parametrize("size", [1.0, 300.0], ids=["usual", "huge"])
 def test_swapped_cross_entropy_equals_writing_every_joint_classifier_out(size: float) -> None:
     random = generator(0, "logits")
-    tasks_TW = draw_tasks(6, 10, 3, random)
+    tasks_TW = draw_class_sets(6, 10, 3, random)
     classes_C = torch.randperm(9, generator=random)[:6]
     labels_B = torch.randint(9, (8,), generator=random)
     seen_BS = (size * torch.randn(8, 9, generator=random)).requires_grad_()
@@ -84,10 +84,10 @@ def test_the_mean_over_chunks_is_the_mean_and_so_is_its_gradient() -> None:
 
 
 def test_tasks_are_distinct_classes_and_all_of_them_where_fewer() -> None:
-    tasks_TW = draw_tasks(6, 500, 5, generator(0, "tasks"))
+    tasks_TW = draw_class_sets(6, 500, 5, generator(0, "tasks"))
     assert all(len(set(task)) == 5 for task in tasks_TW.tolist())
     assert set(tasks_TW.flatten().tolist()) == set(range(6))
-    assert draw_tasks(3, 2, 5, generator(0, "tasks")).shape == (2, 3)
+    assert draw_class_sets(3, 2, 5, generator(0, "tasks")).shape == (2, 3)
 
 
 @BOTH
@@ -105,6 +105,17 @@ def test_without_bases_it_is_castle_minus(method_class: type) -> None:
     batch = WORLD.batch(minus.batch_spec(2), 0)
     losses = [m.loss(batch, generator(0, "tasks")) for m in (method, minus)]
     torch.testing.assert_close(*losses)
+
+
+@pytest.mark.parametrize("learns", [False, True])
+def test_castle_minus_keeps_the_seen_classifiers_fixed_unless_asked(learns: bool) -> None:
+    """The paper's "(fixed)" is the default."""
+    options = {"train_seen_classifier": True} if learns else {}
+    minus = WORLD.ready(CastleMinus(ScaledIdentity(WORLD.dim), WORLD.dim, WORLD.seen, classes=6, **options))
+    before = minus.seen_weight_SD.detach().clone()
+    train(minus, WORLD, steps=3, lr=0.1)
+    assert torch.equal(minus.seen_weight_SD.detach(), before) == (not learns)
+    assert not torch.equal(minus.backbone.gain_D.detach(), torch.ones(WORLD.dim))
 
 
 def test_castle_minus_is_the_cosine_free_nearest_unit_prototype() -> None:
@@ -255,3 +266,20 @@ def test_gradients_repeat_to_the_bit_on_several_threads(kind: type[Castle] | typ
         assert all(torch.equal(gradient(), first) for _ in range(20))
     finally:
         torch.set_num_threads(1)
+
+
+def test_without_the_unified_objective_a_task_is_classified_among_its_own_classes_only() -> None:
+    """Vanilla synthesis: the loss of every random task by itself, and nothing that the seen classifiers could learn."""
+    options = {"classes": 6, "classifiers": 9, "ways": 3, "queries": 12, "temperature": 0.5, "unified": False}
+    method = WORLD.ready(Castle(ScaledIdentity(WORLD.dim), WORLD.dim, WORLD.seen, **options))
+    batch = WORLD.batch(method.batch_spec(2), 0)
+    assert batch.query_TCQD.shape[1:3] == (6, 2) and len(batch.free_BD) == 0
+    losses = []
+    for task_W in draw_class_sets(6, 9, 3, generator(0, "tasks")):
+        queries_QD = batch.query_TCQD[0, task_W].flatten(0, 1)
+        logits_QW = method.unseen_logits(batch.support_TCKD[:, task_W], queries_QD.unsqueeze(0))[0]
+        losses.append(F.cross_entropy(logits_QW, torch.arange(3).repeat_interleave(2)))
+    torch.testing.assert_close(method.loss(batch, generator(0, "tasks")), torch.stack(losses).mean())
+    assert [group["name"] for group in method.parameter_groups()] == ["backbone", "dictionary"]
+    before, after = train(method, WORLD, steps=40, lr=0.02)
+    assert after < before

@@ -75,7 +75,7 @@ def test_training_loss_and_its_gradients_equal_the_released_code(
     position = {int(label): place for place, label in enumerate(labels_C)}
     tasks_TW = torch.tensor([[position[int(label)] for label in task] for task in golden["train_task_labels"]])
     for module in ("castle", "acastle"):
-        monkeypatch.setattr(f"repro.methods.{module}.draw_tasks", lambda *_: tasks_TW)
+        monkeypatch.setattr(f"repro.methods.{module}.draw_class_sets", lambda *_: tasks_TW)
     support, free_BD = golden["train_support"].requires_grad_(), golden["train_query"].requires_grad_()
     support_CKD = support.unflatten(0, (golden.shot, -1)).transpose(0, 1)
     batch = EmbeddedBatch(

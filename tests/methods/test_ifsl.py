@@ -1,4 +1,4 @@
-"""IFSL: the fit by loops with numerical gradients, the loss by loops, convergence, training."""
+"""IFSL: the fit against a converged solver, the loss by loops, training."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import torch
 
 from repro.data.seeding import generator
 from repro.methods.ifsl import AttentionAttractor
+from tests.methods.converged import by_scipy
 from tests.methods.synthetic import ScaledIdentity, World, train
 
 
@@ -28,33 +29,18 @@ def attractors(method: AttentionAttractor, support: np.ndarray, known: list[int]
     return np.stack(rows)
 
 
-def cross_entropy(tail: np.ndarray, seen: np.ndarray, support: np.ndarray) -> float:
-    joint = np.concatenate([seen, tail])
-    labelled = [(x, len(seen) + way) for way, shots in enumerate(support) for x in shots]
-    return float(np.mean([np.log(np.exp(joint @ x).sum()) - (joint @ x)[label] for x, label in labelled]))
-
-
 def fitted(method: AttentionAttractor, support: np.ndarray, known: list[int]) -> np.ndarray:
-    """The fit of one task, with the cross-entropy's gradient taken numerically."""
-    ways, seen = len(support), method.seen_weight_SD.detach().numpy()[known]
-    pull = attractors(method, support, known)
-    strength = 2 * np.exp(method.log_strength_D.detach().numpy()) / ways
-    rate = method.lr / (0.5 * (support**2).sum(-1).mean())
-    tail = pull.copy()
-    for _ in range(method.steps):
-        gradient = np.zeros_like(tail)
-        for position in np.ndindex(*tail.shape):
-            nudge = np.zeros_like(tail)
-            nudge[position] = 1e-6
-            up, down = cross_entropy(tail + nudge, seen, support), cross_entropy(tail - nudge, seen, support)
-            gradient[position] = (up - down) / 2e-6
-        tail = (tail - rate * gradient + rate * strength * pull) / (1 + rate * strength)
-    return tail
+    """The converged fit of one task."""
+    seen = method.seen_weight_SD.detach().numpy()[known]
+    other = np.log(np.exp(support.reshape(-1, support.shape[2]) @ seen.T).sum(axis=1))
+    strength_D = method.log_strength_D.detach().exp() / len(support)
+    pull_WD = torch.from_numpy(attractors(method, support, known))
+    return by_scipy(torch.from_numpy(support), torch.from_numpy(other), pull_WD, strength_D).numpy()
 
 
 def test_scores_use_the_fitted_fast_weights():
     world = World.make()
-    method = make(world, steps=3)
+    method = make(world)
     support, queries, _ = (part.double() if part.is_floating_point() else part for part in world.tasks(tasks=2))
     seen, unseen = (scores.detach() for scores in method.joint_logits(support, queries))
     for task in range(2):
@@ -65,7 +51,7 @@ def test_scores_use_the_fitted_fast_weights():
 
 def test_loss_fits_without_the_fake_unseen_classes_and_scores_all_queries_jointly():
     world = World.make()
-    method = make(world, steps=2, way=3, queries=2, tasks=2, free=4)
+    method = make(world, way=3, queries=2, tasks=2, free=4)
     batch = world.batch(method.batch_spec(1), 0)
     batch = type(batch)(
         batch.support_TCKD.double(), batch.query_TCQD.double(), batch.labels_TC, batch.free_BD.double(),
@@ -82,24 +68,26 @@ def test_loss_fits_without_the_fake_unseen_classes_and_scores_all_queries_jointl
     assert float(method.loss(batch, generator(0)).detach()) == pytest.approx(np.mean(losses), rel=1e-5)
 
 
-def test_every_fit_step_lowers_the_task_objective():
-    world = World.make()
-    support = world.tasks(tasks=1)[0].double()
-    seen = world.centres_CD[: world.seen].double().numpy() * 0.5
-    values = []
-    for steps in (0, 1, 2, 5, 20, 80):
-        torch.manual_seed(0)
-        method = make(world, steps=steps, lr=1.0)
-        tail = method.fit(support)[0].detach().numpy()
-        pull = method.attractors(support, None)[0].detach().numpy()
-        distance = (0.1 * (tail - pull) ** 2).sum(axis=1).mean()
-        values.append(cross_entropy(tail, seen, support[0].numpy()) + distance)
-    assert all(later < earlier for earlier, later in zip(values, values[1:], strict=False))
+@pytest.mark.parametrize("shots", [1, 5])
+@pytest.mark.parametrize("ways", [5, 20, 60])
+def test_the_fit_converges_at_any_number_of_ways_and_shots(ways: int, shots: int) -> None:
+    """Fast weights and the support's probability of its own classes, as a converged solver has them."""
+    world = World.make(seen=8, unseen=ways, dim=24)
+    torch.manual_seed(0)
+    method = make(world)
+    support = world.tasks(tasks=1, ways=ways, shots=shots)[0].double()
+    expected = fitted(method, support[0].numpy(), list(range(world.seen)))
+    fast = method.fit(support)[0].detach().numpy()
+    np.testing.assert_allclose(fast, expected, rtol=0, atol=1e-3 * np.abs(expected).mean())
+    images, own = support[0].flatten(0, 1).numpy(), np.repeat(np.arange(ways), shots)
+    joint = images @ np.concatenate([fast, method.seen_weight_SD.numpy()]).T
+    chances = np.exp(joint - joint.max(axis=1, keepdims=True))
+    assert (chances[np.arange(len(own)), own] / chances.sum(axis=1)).mean() > 0.8
 
 
 def test_meta_training_lowers_the_loss_through_the_fit():
     world = World.make(dim=12)
-    method = world.ready(AttentionAttractor(ScaledIdentity(12), 12, world.seen, steps=5))
+    method = world.ready(AttentionAttractor(ScaledIdentity(12), 12, world.seen))
     before, after = train(method, world, shot=1, steps=60, lr=0.1)
     assert after < 0.97 * before
     assert method.log_strength_D.grad is not None and method.attention_scale.grad is not None

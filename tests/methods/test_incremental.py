@@ -1,12 +1,18 @@
 """LwF and iCaRL: predictions by loops from the fine-tuned model, forgetting held back by distillation."""
 
 import numpy as np
+import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from repro.methods.acastle_adapted import ACastleAdapted
+from repro.methods.base import Method
+from repro.methods.castle_adapted import CastleAdapted
 from repro.methods.icarl import ICaRL
 from repro.methods.lwf import LwF
 from tests.methods.synthetic import ScaledIdentity, World
+
+CASTLE_SETTINGS = 4
 
 
 def make(kind: type[LwF], world: World, **options) -> LwF:
@@ -83,6 +89,23 @@ def test_distillation_keeps_the_seen_outputs_nearer_to_the_old_ones():
         return float((seen.softmax(-1) - old.softmax(-1)).abs().mean())
 
     assert drift(10.0) < drift(0.0)
+
+
+def test_icarls_means_are_those_of_the_moved_features_of_both_kinds_of_images():
+    """Bent by a strong rate, seen and unseen scores both leave what nearest means of the old features say."""
+    world = World.make()
+    support, queries, _ = world.tasks()
+    start, moved = (make(ICaRL, world, steps=steps, lr=30.0).joint_logits(support, queries) for steps in (0, 5))
+    for before, after in zip(start, moved, strict=True):
+        assert (after - before).abs().mean() > 0.01
+    tuned = make(ICaRL, world, steps=5, lr=30.0).tune(support)
+    assert tuned.scale_TD.abs().max() > 0.01 and tuned.bias_TD.abs().max() > 0.01
+
+
+@pytest.mark.parametrize("kind", [LwF, ICaRL, CastleAdapted, ACastleAdapted])
+def test_no_method_that_tunes_per_task_has_more_settings_to_choose_from_than_castle(kind: type[Method]) -> None:
+    assert 1 < len(kind.tuning_grid) <= CASTLE_SETTINGS
+    assert len({str(options) for options in kind.tuning_grid}) == len(kind.tuning_grid)
 
 
 def test_every_candidate_of_the_tuning_grid_is_a_valid_set_of_options():

@@ -1,4 +1,4 @@
-"""L2ML: scores and loss by loops, the map's identity start, training."""
+"""L2ML: few-shot classifiers against a converged solver, scores and loss by loops, training."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import torch
 
 from repro.data.seeding import generator
 from repro.methods.l2ml import L2ML
+from tests.methods.converged import by_scipy
 from tests.methods.synthetic import ScaledIdentity, World, train
 
 
@@ -13,9 +14,12 @@ def make(world: World, **options) -> L2ML:
     return L2ML(ScaledIdentity(world.dim), world.dim, world.seen, **options)
 
 
-def few_shot(shots: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    mean = shots.mean(axis=0)
-    return mean / np.linalg.norm(mean) * np.linalg.norm(weight, axis=1).mean()
+def few_shot(support: np.ndarray, penalty: float = 1.0) -> np.ndarray:
+    """Plain logistic regression of all classes of one task: summed cross-entropy + penalty/2 · ‖w‖²."""
+    ways, shots, dim = support.shape
+    images = torch.from_numpy(support).double()
+    nobody_N, strength_D = torch.full((ways * shots,), -1e9).double(), torch.full((dim,), penalty / 2 / (ways * shots))
+    return by_scipy(images, nobody_N, torch.zeros(ways, dim).double(), strength_D.double()).numpy()
 
 
 def leaky(x: np.ndarray) -> np.ndarray:
@@ -32,47 +36,44 @@ def mapped(method: L2ML, w: np.ndarray) -> np.ndarray:
     return w
 
 
-def stirred(method: L2ML) -> L2ML:
-    """Random last layers, so that the map is not the identity."""
-    for block in method.map:
-        torch.nn.init.normal_(block.linear2.weight, std=0.3, generator=generator(3))
-    return method
-
-
-def test_the_map_starts_as_the_identity():
-    world = World.make()
-    method = world.ready(make(world))
-    weights = torch.randn(4, world.dim)
-    assert torch.equal(method.map(weights), weights)
+def test_few_shot_classifiers_are_fitted_to_the_support_not_prototypes():
+    world = World.make(seen=8, unseen=20, dim=16)
+    for ways, shots, penalty in ((5, 1, 1.0), (5, 5, 0.1), (20, 1, 1.0)):
+        support, _, _ = world.tasks(tasks=1, ways=ways, shots=shots)
+        fitted = make(world, penalty=penalty).few_shot(support)[0].numpy()
+        expected = few_shot(support[0].numpy(), penalty)
+        np.testing.assert_allclose(fitted, expected, rtol=0, atol=3e-3 * np.abs(expected).mean())
+        scores = support[0].flatten(0, 1).numpy() @ fitted.T
+        assert (scores.argmax(axis=1) == np.repeat(np.arange(ways), shots)).mean() > 0.9
 
 
 def test_scores_are_linear_in_the_pretrained_and_the_mapped_classifiers():
     world = World.make()
-    method = stirred(world.ready(make(world)))
+    method = world.ready(make(world))
     support, queries, _ = world.tasks()
     seen, unseen = (scores.detach() for scores in method.joint_logits(support, queries))
     weight = method.seen_weight_SD.numpy()
     for task in range(len(support)):
-        tail = np.stack([mapped(method, few_shot(shots, weight)) for shots in support[task].numpy()])
+        tail = np.stack([mapped(method, w) for w in few_shot(support[task].numpy())])
         for query in range(queries.shape[1]):
             x = queries[task, query].numpy()
             np.testing.assert_allclose(seen[task, query], weight @ x, rtol=1e-4, atol=1e-4)
             np.testing.assert_allclose(unseen[task, query], tail @ x, rtol=1e-3, atol=1e-3)
 
 
-def test_loss_is_regression_plus_classification_with_the_mapped_classifiers():
+def test_loss_is_the_square_loss_with_weight_one_plus_classification_with_the_mapped_classifiers():
     world = World.make()
-    method = stirred(world.ready(make(world, regression=0.4, free=9)))
+    method = world.ready(make(world, free=9))
     batch = world.batch(method.batch_spec(2), 0)
     weight = method.seen_weight_SD.numpy()
     joint, square = weight.copy(), []
-    for label, shots in zip(batch.labels_TC[0].numpy(), batch.support_TCKD[0].numpy(), strict=True):
-        joint[label] = mapped(method, few_shot(shots, weight))
+    for label, w in zip(batch.labels_TC[0].numpy(), few_shot(batch.support_TCKD[0].numpy()), strict=True):
+        joint[label] = mapped(method, w)
         square.append(((joint[label] - weight[label]) ** 2).sum())
     losses = []
     for x, label in zip(batch.free_BD.numpy(), batch.free_labels_B.numpy(), strict=True):
         losses.append(np.log(np.exp(joint @ x).sum()) - (joint @ x)[label])
-    expected = 0.4 * np.mean(square) + np.mean(losses)
+    expected = np.mean(square) + np.mean(losses)
     assert float(method.loss(batch, generator(0)).detach()) == pytest.approx(expected, rel=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""One suite over every registered method: a method joins by being in METHODS."""
+"""One suite over every method: a new file in repro/methods joins by itself."""
 
 import inspect
 from pathlib import Path
@@ -10,8 +10,8 @@ from torch import Tensor
 
 from repro.data.seeding import generator
 from repro.methods.base import FixedSeen, Method, Pool, TaskBatch
-from repro.methods.registry import METHODS, method_class
-from stages.shared.models import EXEMPLARS
+from repro.methods.registry import method_class, method_names
+from repro.trained.folders import EXEMPLARS
 from tests.methods.synthetic import ScaledIdentity, World, embed
 
 WORLD = World.make(seen=8, unseen=6, dim=6)
@@ -20,7 +20,7 @@ SHOTS, WAYS, TASKS, QUERIES = 2, 3, 4, 7
 SMALL = {"classes": 6, "classifiers": 9, "queries": 11, "steps": 3, "free": 11}
 # Its support is the pool itself, so its scorer must not equal what the few shots alone would give.
 POOL_IS_SUPPORT = {"upper_bound"}
-every_method = pytest.mark.parametrize("name", METHODS)
+every_method = pytest.mark.parametrize("name", method_names())
 
 
 def tiny(name: str) -> Method:

@@ -5,6 +5,7 @@ import timm
 import torch
 
 from repro.errors import BadInput
+from repro.evaluation.embed import folded
 from repro.models import create_backbone, own_backbones
 from repro.models.resnet12 import Block, drop_block
 
@@ -26,6 +27,22 @@ def test_images_become_pooled_features_in_either_memory_layout(name: str) -> Non
         same_ND = backbone.to(memory_format=torch.channels_last)(images.to(memory_format=torch.channels_last))
     assert features_ND.shape == (2, FEATURES[name]) and backbone.num_features == FEATURES[name]
     torch.testing.assert_close(same_ND, features_ND, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_without_the_final_activation_features_take_both_signs_folded_or_not(name: str) -> None:
+    """What DFSL's cosine classifier stands on; the weights have the same names either way."""
+    torch.manual_seed(0)
+    images = torch.randn(8, 1, SIDE, SIDE)
+    usual, _ = create_backbone(name, 1)
+    bare, _ = create_backbone(name, 1, final_activation=False)
+    bare.load_state_dict(usual.state_dict())
+    with torch.no_grad():
+        usual_ND, bare_ND, folded_ND = usual.eval()(images), bare.eval()(images), folded(bare)(images)
+    # Averages of leaky activations dip below zero too, by a tenth.
+    assert (bare_ND < 0).double().mean() > 0.2
+    assert bare_ND.min() < 3 * usual_ND.min() - 0.01
+    torch.testing.assert_close(folded_ND, bare_ND, rtol=1e-3, atol=1e-4)
 
 
 def test_a_classifier_comes_where_timm_is_asked_for_one() -> None:

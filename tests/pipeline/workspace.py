@@ -5,15 +5,17 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stages.launching.forkserver import fork_server
 from tests.pipeline.small_params import write_small
 
 ROOT = Path(__file__).resolve().parents[2]
-USERS = ("tests/faults/", "tests/pipeline/", "tests/tools/test_results_doctor.py")
+USERS = ("tests/faults/", "tests/pipeline/", "tests/recipes/", "tests/tools/test_results_doctor.py")
 
 
 def call(folder: Path, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -57,7 +59,18 @@ def digests(folder: Path, tops: tuple[str, ...] = ("data", "episodes", "models",
 
 
 @pytest.fixture(scope="session")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+def forked_stages() -> Iterator[None]:
+    """Let the stages that tests start be forked from one server, as tools/repro does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        with fork_server() as environment:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            yield
+
+
+@pytest.fixture(scope="session")
+def workspace(tmp_path_factory: pytest.TempPathFactory, forked_stages: None) -> tuple[Path, list[str]]:
     """The small grid, reproduced once, and the stages that ran."""
     folder = make_workspace(tmp_path_factory.mktemp("pipeline"))
     ran = executed(call(folder, "dvc", "repro"))

@@ -60,6 +60,16 @@ def mini_lists(folder: Path, ranks: Sequence[int], naming: str) -> Path:
     return folder
 
 
+def mini_copy(root: Path, per_class: int) -> Path:
+    """MiniImageNet as it is passed around: `images/` and `split/`."""
+    for class_ids in MINI.values():
+        for class_id in class_ids:
+            for rank in range(1, per_class + 1):
+                put(root / "images" / mini_name(class_id, rank, "counter"))
+    mini_lists(root / "split", range(1, per_class + 1), "counter")
+    return root
+
+
 def mini_name(class_id: str, rank: int, naming: str) -> str:
     """The name of an image by rank (from 1) in either naming."""
     counter = f"{class_id}{rank:08d}.jpg"

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from repro.data.dataset import ROLES, Dataset
+from repro.data.pixels import PixelsInMemory
 from repro.preparation import contact_sheet
 from repro.preparation.contact_sheet import write_contact_sheet
 
@@ -77,7 +78,7 @@ def test_equal_datasets_give_equal_files(tiny: Dataset, tmp_path: Path) -> None:
 def test_colour_images_of_any_size_fit_in(tiny: Dataset, tmp_path: Path, side: int) -> None:
     colour = np.zeros((len(tiny.labels_N), side, side, 3), dtype=np.uint8)
     colour[..., 0] = 200
-    sheet = sheet_of(replace(tiny, images_NHWC=colour), tmp_path)
+    sheet = sheet_of(replace(tiny, pixels=PixelsInMemory(colour)), tmp_path)
     assert (sheet[TOP : TOP + TILE, LEFT : LEFT + TILE] == (200, 0, 0)).all()
 
 

@@ -22,7 +22,8 @@ from repro.data.dataset import MANIFEST, open_dataset
 from repro.errors import BadInput
 from repro.preparation import packing
 from repro.preparation.collection import Collection
-from repro.preparation.images import RawImage, read_content, shared_contents, to_pixels, without_repeats
+from repro.preparation.decoding import to_pixels
+from repro.preparation.images import RawImage, read_content, shared_contents, without_repeats
 from repro.preparation.packing import BLOCK, pack, work_folder
 from repro.preparation.sources import collect
 from tests.counting import Count
@@ -53,7 +54,8 @@ def test_packed_pixels_are_the_decoded_files_and_the_manifest_has_their_hashes(t
     assert dataset.images_NHWC.shape == (210, 10, 10, 3)
     for row in (0, 63, 64, 150, 209):
         file = tree / manifest["source"][row]
-        assert manifest["sha256"][row] == hashlib.sha256(file.read_bytes()).hexdigest()
+        assert manifest["source_sha256"][row] == hashlib.sha256(file.read_bytes()).hexdigest()
+        assert manifest["sha256"][row] == hashlib.sha256(dataset.images_NHWC[row].tobytes()).hexdigest()
         with Image.open(file) as image:
             direct = np.asarray(image.convert("RGB").resize((10, 10), Image.Resampling.BILINEAR))
         assert np.array_equal(dataset.images_NHWC[row], direct)
@@ -110,8 +112,8 @@ def test_a_killed_pack_resumes_and_ends_with_the_same_bytes(tmp_path: Path):
     script = (
         "import time; from pathlib import Path\n"
         "from repro.preparation import packing; from repro.preparation.sources import collect\n"
-        "slow = packing.to_pixels\n"
-        "packing.to_pixels = lambda *a: (time.sleep(0.01), slow(*a))[1]\n"
+        "slow = packing.decode\n"
+        "packing.decode = lambda *a: (time.sleep(0.01), slow(*a))[1]\n"
         f"c = collect('image_folder', 'tiny', 0, dict(root={str(tree)!r}, classes=[3, 2, 2], extra=4))\n"
         f"packing.pack(c, Path({str(tmp_path / 'out')!r}), size=10, workers=1)\n"
     )

@@ -6,11 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from repro.data.dataset import open_dataset
 from repro.errors import BadInput
 from repro.preparation.packing import pack
 from repro.preparation.sources import SOURCES, collect, options_of
+from repro.preparation.sources.cub import cropping
 from repro.preparation.sources.heterogeneous import read_cars
 from tests.preparation import raw_trees
 from tests.preparation.raw_trees import put
@@ -190,11 +192,17 @@ def test_options_are_checked_by_name(tmp_path: Path):
 
 
 def test_every_source_names_its_options_and_its_paper_scale_defaults():
-    assert options_of("miniimagenet")["per_class"] == 600
-    assert options_of("miniimagenet")["extra_per_half"] == 200
-    assert options_of("heterogeneous")["classes"] == (20, 20, 20)
-    assert options_of("office_home")["classes"] == (25, 15, 25)
+    assert options_of("miniimagenet")["per_class"].default == 600
+    assert options_of("miniimagenet")["extra_per_half"].default == 200
+    assert options_of("heterogeneous")["classes"].default == (20, 20, 20)
+    assert options_of("office_home")["classes"].default == (25, 15, 25)
     assert all(options_of(source) for source in SOURCES)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_option_of_every_source_is_explained_in_its_docstring(source: str):
+    assert {key: option.meaning for key, option in options_of(source).items() if len(option.meaning) < 10} == {}
+    assert options_of(source)["crop"].default == "squashed"
 
 
 @pytest.mark.parametrize(
@@ -215,3 +223,37 @@ def test_the_name_of_the_dataset_does_not_change_what_is_drawn(tmp_path: Path):
     options = {"root": tmp_path, "classes": [2, 2, 2], "extra": 2}
     one, other = (collect("image_folder", name, 0, options) for name in ("one", "other"))
     assert [(p.raw.source, p.role) for p in one.pictures] == [(p.raw.source, p.role) for p in other.pictures]
+
+
+def cub(root: Path, cropped: bool, with_boxes: bool) -> Path:
+    """CUB whose whole pictures have a long side of 500 pixels, or whose pictures are as large as the boxes."""
+    raw_trees.birds(root, 3, 8)
+    home = root / "CUB_200_2011"
+    lines = []
+    for place, line in enumerate((home / "images.txt").read_text().splitlines()):
+        number, path = line.split()
+        box = (100 + 10 * place, 90 + 7 * place)
+        Image.new("RGB", box if cropped else (500, 333 + place)).save(home / "images" / path)
+        lines.append(f"{number} 20.0 30.0 {box[0]}.0 {box[1]}.0")
+    if with_boxes:
+        (home / "bounding_boxes.txt").write_text("\n".join(lines) + "\n")
+    return root
+
+
+@pytest.mark.parametrize("with_boxes", [True, False])
+def test_birds_cropped_to_their_boxes_are_told_from_whole_pictures(tmp_path: Path, with_boxes: bool):
+    assert cropping(cub(tmp_path / "whole", False, with_boxes)) == "whole pictures"
+    assert cropping(cub(tmp_path / "cropped", True, with_boxes)) == "cropped to the bounding boxes"
+
+
+def test_birds_that_were_resized_to_one_size_tell_nothing(tmp_path: Path):
+    home = cub(tmp_path, True, True) / "CUB_200_2011" / "images"
+    for file in home.glob("*/*.jpg"):
+        Image.new("RGB", (84, 84)).save(file)
+    assert cropping(tmp_path) == "not to be told whole or cropped"
+
+
+def test_boxes_that_are_none_are_told(tmp_path: Path):
+    (cub(tmp_path, True, True) / "CUB_200_2011" / "bounding_boxes.txt").write_text("1 2 3\n")
+    with pytest.raises(BadInput, match=r"bounding_boxes\.txt: has the line '1 2 3', expected a number, x, y, width"):
+        cropping(tmp_path)

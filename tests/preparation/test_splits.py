@@ -101,7 +101,7 @@ CONTENT = {letter: letter.lower() for letter in "aAbB"}
 
 
 def test_drawn_extra_images_avoid_training_images_and_their_copies():
-    halves = draw_extra({"c": list("AbBcdefg")}, train=["a", "c"], content=CONTENT, per_half=2, seed=0)["c"]
+    halves = draw_extra({"c": list("AbBcdefg")}, train=["a", "c"], content=CONTENT, sizes=(2, 2), seed=0)["c"]
     drawn = halves.seen_val + halves.seen_test
     assert len(drawn) == len(set(drawn)) == 4
     assert not set(drawn) & {"A", "a", "c", "B"}
@@ -109,7 +109,7 @@ def test_drawn_extra_images_avoid_training_images_and_their_copies():
 
 def test_too_few_images_for_the_extra_halves_are_counted():
     with pytest.raises(BadInput, match=r"class c has 3 images besides the training images, expected 4"):
-        draw_extra({"c": list("Abde")}, train=["a"], content=CONTENT, per_half=2, seed=0)
+        draw_extra({"c": list("Abde")}, train=["a"], content=CONTENT, sizes=(2, 2), seed=0)
 
 
 def test_cleaning_drops_training_images_by_content_and_repeats_from_the_validation_half():

@@ -1,19 +1,24 @@
 """The report in a real browser: nothing from the network, sortable, traceable, fit for a phone and for print."""
 
 import base64
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.report.conftest import MISSING, Paper
+from repro.report.figure_layout import DIAGRAMS, FIGURES
+from repro.report.layout import TABLES
+from repro.results.paper_claims import CLAIMS, DESCRIBED
+from tests.report.conftest import MISSING, OF_BEFORE, Paper
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is NOT installed: the report was NOT opened")
 from selenium.webdriver.chrome.options import Options  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.remote.webdriver import WebDriver  # noqa: E402
+from selenium.webdriver.remote.webelement import WebElement  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -71,17 +76,21 @@ def test_it_loads_without_errors_and_without_the_network(page: WebDriver) -> Non
     assert logs == []
     script = "return performance.getEntriesByType('resource').map(entry => entry.name)"
     assert [name for name in page.execute_script(script) if not name.startswith("data:")] == []
-    assert "http://" not in page.page_source.replace("http://www.w3.org/2000/svg", "")
-    assert "https://" not in page.page_source
+    outside = (
+        "[...document.querySelectorAll('[src], link, a[href]')].filter(each => /^http/.test(each.src || each.href))"
+    )
+    cited = page.execute_script(f"return {outside}.map(each => each.closest('#methods') ? '' : each.outerHTML)")
+    assert cited and not any(cited)  # links to the cited papers, for whoever clicks them
 
 
 def test_it_shows_every_section_table_figure_and_claim(page: WebDriver) -> None:
-    for key in ("summary", "claims", "tables", "figures", "runs", "T1a", "T12", "F1", "F11"):
+    for key in ("summary", "claims", "tables", "figures", "methods", "runs", "T1a", "T12", "F1", "F11"):
         assert page.find_element(By.ID, key).is_displayed()
-    assert len(page.find_elements(By.CSS_SELECTOR, "#tables table")) == 13
-    assert len(page.find_elements(By.CSS_SELECTOR, "#table-claims tbody tr")) == 36
+    assert len(page.find_elements(By.CSS_SELECTOR, "#tables table")) == len(TABLES)
+    assert len(page.find_elements(By.CSS_SELECTOR, "#table-claims tbody tr")) == len(CLAIMS) + len(DESCRIBED)
     script = "return [...document.images].every(image => image.complete && image.naturalWidth > 100)"
-    assert page.execute_script(script) and len(page.find_elements(By.TAG_NAME, "img")) == 11
+    assert page.execute_script(script)
+    assert len(page.find_elements(By.TAG_NAME, "img")) == len(DIAGRAMS) + 1 + len(FIGURES)
     assert page.find_element(By.ID, "benchmark").text == "glyphs benchmark, scale laptop"
 
 
@@ -115,14 +124,67 @@ def test_claims_sort_by_signed_effect(page: WebDriver) -> None:
     assert effects == sorted(effects, reverse=True) and min(effects) < 0 < max(effects)
 
 
-def test_a_number_leads_to_its_run(page: WebDriver) -> None:
-    link = page.find_element(By.CSS_SELECTOR, "[data-place='T2/castle/1shot_hm'] a")
-    page.execute_script("arguments[0].click()", link)
-    entry = page.find_element(By.ID, "cell-mini-castle-1shot")
-    assert entry.get_attribute("open") is not None
-    assert entry.is_displayed()
-    for words in ("dvc repro evaluate@mini-castle-1shot", "17", "abc1234", "0123abcd.dir"):
-        assert words in entry.text
+def click(page: WebDriver, selector: str) -> None:
+    page.execute_script("arguments[0].click()", page.find_element(By.CSS_SELECTOR, selector))
+
+
+def opened_step(page: WebDriver, title: str) -> WebElement:
+    """The step of this title in the dialog, which must be open and in view."""
+    steps = page.find_elements(By.CSS_SELECTOR, "#chain .step")
+    (step,) = [each for each in steps if each.find_element(By.TAG_NAME, "summary").text == title]
+    assert step.get_attribute("open") is not None
+    return step
+
+
+def test_a_number_leads_by_clicks_to_its_dataset(page: WebDriver) -> None:
+    dialog = page.find_element(By.ID, "chain")
+    assert not dialog.is_displayed()
+    number = page.find_element(By.CSS_SELECTOR, "[data-place='T2/castle/1shot_hm'] a")
+    shown = number.text
+    click(page, "[data-place='T2/castle/1shot_hm'] a")
+    assert dialog.is_displayed() and page.find_element(By.ID, "chain-title").text == shown
+    for words in ("T2, CASTLE", "mini-castle-1shot/tasks.parquet", "dvc repro evaluate@mini-castle-1shot"):
+        assert words in dialog.text
+    click(page, "#chain .step summary")
+    for title, link in (
+        ("Evaluation mini-castle-1shot", "Training mini-castle-1shot"),
+        ("Training mini-castle-1shot", "Pre-training mini-linear"),
+        ("Pre-training mini-linear", "Dataset mini"),
+    ):
+        step = opened_step(page, title)
+        page.execute_script("arguments[0].click()", step.find_element(By.LINK_TEXT, link))
+    dataset = opened_step(page, "Dataset mini")
+    page.execute_script("arguments[0].click()", dataset.find_element(By.CSS_SELECTOR, "details details summary"))
+    assert '"stage_of": "mini"' in dataset.text
+    click(page, "#chain form button")
+    assert not dialog.is_displayed()
+
+
+def test_every_step_leads_to_the_users_own_run(page: WebDriver, paper: Paper) -> None:
+    click(page, "[data-place='T2/castle/1shot_hm'] a")
+    links = [link.get_attribute("href") for link in page.find_elements(By.CSS_SELECTOR, "#chain a[href$='run.json']")]
+    outputs = json.loads((paper.out / "provenance.json").read_text())["steps"].values()
+    runs = (paper.out.parent / "runs" / "by_output").as_uri()
+    assert len(links) == 5 and set(links) <= {f"{runs}/{step['output']}/run.json" for step in outputs}
+
+
+def test_every_number_of_ours_is_clickable(page: WebDriver) -> None:
+    click(page, "#table-measures tbody tr:nth-child(2) td:nth-child(5)")
+    cell = page.find_element(By.CSS_SELECTOR, "#table-measures tbody tr:nth-child(2)").get_attribute("data-cell")
+    assert f"{cell}/tasks.parquet" in page.find_element(By.ID, "chain").text
+    unlinked = "return [...document.querySelectorAll('#tables .ours')].filter(each => !each.closest('a')).length"
+    assert page.execute_script(unlinked) == 0
+    missing = (
+        "return [...document.querySelectorAll('[data-cell]')]"
+        ".filter(each => !document.getElementById('cell-' + each.dataset.cell)).length"
+    )
+    assert page.execute_script(missing) == 0
+
+
+def test_a_record_of_before_says_that_its_origin_is_not_recorded(page: WebDriver) -> None:
+    click(page, f"#tables a[data-cell='{OF_BEFORE}']")
+    assert "origin not recorded" in page.find_element(By.ID, "chain").text
+    assert not page.find_elements(By.CSS_SELECTOR, "#chain .step")
 
 
 def test_a_missing_cell_says_how_to_make_it(page: WebDriver, paper: Paper) -> None:

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from repro.cards import MethodCard
+from repro.report.chains import CellView
 from repro.report.diagrams import as_svg, as_tikz, read_scene
-from repro.report.facts import Benchmark
-from repro.report.html import CellView, render_report
+from repro.report.facts import Benchmark, Methods
+from repro.report.html import render_report
 from repro.report.measures import MeasuresRow
 from repro.report.tables import DASH, RowView, TableView
 from repro.report.templates import Markup, markdown, markdown_environment, tex, tex_environment
+from repro.results.origins import Step
 from repro.results.provenance import Origin
 from tests.report.conftest import DATASETS, PAPER
 
@@ -22,7 +25,7 @@ HOSTILE = (
     r"_ & % $ # { } ~ ^ \ <script>alert(1)</script> \input{/etc/passwd} ^^5c | ` \" é 汉" + "\n\x07{{ 7*7 }} \\VAR{x}"
 )
 TABLE = TableView(
-    "T0", HOSTILE, (HOSTILE,), ((),), (RowView(HOSTILE, False, False, False, HOSTILE, "", ()),), (HOSTILE,), True
+    "T0", HOSTILE, (HOSTILE,), ((),), (RowView(HOSTILE, False, False, True, False, HOSTILE, "", ()),), (HOSTILE,), True
 )
 
 
@@ -55,7 +58,7 @@ def test_templates_escape_whatever_they_print() -> None:
 def test_markdown_shows_hostile_text_as_text() -> None:
     assert markdown("a|b *c* _d_ [e](f) <g> & `h` ~i~\nj") == (r"a\|b \*c\* \_d\_ \[e\](f) \<g> \& \`h\` \~i\~ j")
     page = markdown_environment(PAPER / "templates").get_template("claims.md")
-    text = page.render(summary=HOSTILE, benchmark=Benchmark(HOSTILE, HOSTILE), claims=[])
+    text = page.render(summary=HOSTILE, benchmark=Benchmark(HOSTILE, HOSTILE), claims=[], notes={})
     assert text.count(markdown(HOSTILE)) == 3 and not re.search(r"(?<!\\)<script", text)
 
 
@@ -96,8 +99,9 @@ class Elements(HTMLParser):
 
 
 def test_the_report_shows_hostile_text_as_text() -> None:
-    origin = Origin(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, {HOSTILE: HOSTILE})
-    cell = CellView(HOSTILE, (HOSTILE,), origin, HOSTILE)
+    step = Step(HOSTILE, HOSTILE, 0, {HOSTILE: HOSTILE}, HOSTILE, HOSTILE, {})
+    origin = Origin(HOSTILE, HOSTILE, HOSTILE, replace(step, inputs={HOSTILE: step}))
+    cell = CellView(HOSTILE, (HOSTILE,), (origin,), HOSTILE)
     page = render_report(
         PAPER / "templates",
         Benchmark(HOSTILE, HOSTILE, HOSTILE),
@@ -107,6 +111,8 @@ def test_the_report_shows_hostile_text_as_text() -> None:
         claims=[],
         cells=[cell],
         measures=[MeasuresRow(HOSTILE, 5, 1, (HOSTILE, None))],
+        methods=Methods({HOSTILE: MethodCard(HOSTILE, HOSTILE, HOSTILE)}),
+        shown_methods=[HOSTILE],
     )
     elements = Elements()
     elements.feed(page)

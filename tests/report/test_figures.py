@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
+from repro.report.facts import DEFAULT_LOOKS
 from repro.report.figure_layout import FIGURES
-from repro.report.figures import _DRAWN, draw_samples
-from repro.report.style import COLUMN_INCHES, DASHES, MARKERS, PAGE_INCHES, colour, figure_style
+from repro.report.figures import draw, draw_samples
+from repro.report.style import COLUMN_INCHES, PAGE_INCHES, figure_style, mixed
 from repro.results.store import Reading, Results
-from tests.report.conftest import DATASETS, MISSING, Paper
+from tests.report.conftest import CARDS, DATASETS, KNOWN, MISSING, Paper
 from tests.report.synthetic import UNSEEN
 
 BY_KEY = {figure.key: figure for figure in FIGURES}
@@ -24,7 +25,7 @@ def results(paper: Paper) -> Results:
 
 def drawn(key: str, results: Results):  # type: ignore[no-untyped-def]
     with figure_style():
-        canvas = _DRAWN[key](BY_KEY[key], results)
+        canvas = draw(BY_KEY[key], results, KNOWN)
         canvas.draw_without_rendering()
     return canvas
 
@@ -39,7 +40,7 @@ def test_lines_pass_through_the_recorded_means(key: str, results: Results) -> No
         means = [found.mean for reading in readings if (found := results.estimate(reading))]
         np.testing.assert_allclose(np.asarray(container.lines[0].get_ydata(), float), means)
         assert container.has_yerr
-        assert container.lines[0].get_color() == colour(line.method)
+        assert container.lines[0].get_color() == KNOWN.look(line.cell.method).color
 
 
 def test_bars_are_as_long_as_the_recorded_means(results: Results) -> None:
@@ -69,14 +70,16 @@ def test_a_figure_without_records_says_so(key: str, tmp_path: Path) -> None:
 
 
 def test_methods_differ_in_colour_and_in_marker_or_dash() -> None:
-    for first, second in combinations(MARKERS, 2):
-        assert np.abs(np.subtract(colour(first), colour(second))).max() > 0.1
-        assert (MARKERS[first], DASHES[first]) != (MARKERS[second], DASHES[second])
-    assert colour("castle", 0.0) == (1.0, 1.0, 1.0)
+    looks = [*(card.look for card in CARDS.values() if card.look), *DEFAULT_LOOKS]
+    assert len(looks) > 10
+    for first, second in combinations(looks, 2):
+        assert np.abs(np.subtract(mixed(first.color), mixed(second.color))).max() > 0.1
+        assert (first.marker, first.line) != (second.marker, second.line)
+    assert mixed("#d55e00", 0.0) == (1.0, 1.0, 1.0)
 
 
 def test_sample_images_are_shown_per_domain(tmp_path: Path) -> None:
-    draw_samples(DATASETS, tmp_path, "with")
-    draw_samples({}, tmp_path, "without")
+    draw_samples(list(DATASETS.values()), tmp_path, "with")
+    draw_samples([], tmp_path, "without")
     assert (tmp_path / "with.pdf").read_bytes().count(b"/Subtype /Image") == 2
     assert (tmp_path / "without.pdf").read_bytes().count(b"/Subtype /Image") == 0

@@ -6,16 +6,17 @@ import pytest
 
 from repro.report.layout import TABLES, Table
 from repro.report.needs import required_cells
+from repro.report.printed import TEXT
 from repro.results.published import read_published
 
 PUBLISHED = read_published(Path(__file__).parents[2] / "paper" / "published.yaml")
 
 
 def test_tables_come_in_the_papers_order() -> None:
-    assert [table.key for table in TABLES] == list(PUBLISHED)
+    assert [*(table.key for table in TABLES if table.key in PUBLISHED), TEXT] == list(PUBLISHED)
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
+@pytest.mark.parametrize("table", [table for table in TABLES if table.key in PUBLISHED], ids=lambda table: table.key)
 def test_rows_and_columns_are_the_papers(table: Table) -> None:
     printed = PUBLISHED[table.key]
     assert [row.key for row in table.rows] == list(printed.rows)
@@ -32,7 +33,7 @@ def test_headers_have_one_level_per_corner() -> None:
 
 def test_the_needed_cells_are_known_by_name() -> None:
     needs = {need.cell.name: need for need in required_cells()}
-    assert len(needs) == 57
+    assert len(needs) == 58
     main = needs["mini-castle-1shot"]
     assert {("gfsl", 5), ("gfsl", 20), ("fsl", 5), ("fsl", "all"), ("seen", "any")} <= main.protocols
     assert {"T2", "T3", "T7", "F6", "F10"} <= set(main.needed_by)

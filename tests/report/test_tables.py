@@ -10,7 +10,7 @@ from repro.report.tables import DASH, Place, TableView, difference, rounded, sig
 from repro.report.templates import tex_environment
 from repro.results.published import read_published
 from repro.results.store import Cell, Results
-from tests.report.conftest import BENCHMARK, DATASETS, PAPER
+from tests.report.conftest import BENCHMARK, DATASETS, KNOWN, PAPER
 from tests.report.synthetic import UNSEEN, noisy, write_cell
 
 # HM of T1a by method: a tie after rounding between the last two, which differ before it.
@@ -40,7 +40,7 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TableView]:
     )
     published = read_published(PAPER / "published.yaml")
     results = Results(folder, UNSEEN)
-    return {table.key: view_table(table, results, published[table.key], DATASETS, BENCHMARK) for table in TABLES}
+    return {table.key: view_table(table, results, published[table.key], DATASETS, BENCHMARK, KNOWN) for table in TABLES}
 
 
 def place(views: dict[str, TableView], key: str) -> Place:
@@ -158,7 +158,7 @@ def test_every_caption_names_the_benchmark(views: dict[str, TableView]) -> None:
 def test_no_records_at_all_render_as_dashes(tmp_path: Path) -> None:
     published = read_published(PAPER / "published.yaml")
     for table in TABLES:
-        view = view_table(table, Results(tmp_path, {}), published[table.key], {}, BENCHMARK)
+        view = view_table(table, Results(tmp_path, {}), published[table.key], {}, BENCHMARK, KNOWN)
         assert all(place.ours is None for row in view.rows for place in row.places)
 
 
@@ -172,6 +172,7 @@ def test_fewer_tasks_than_beside_are_noted(tmp_path: Path) -> None:
         read_published(PAPER / "published.yaml")["T8"],
         DATASETS,
         BENCHMARK,
+        KNOWN,
     )
     assert view.notes == (
         *table.notes,

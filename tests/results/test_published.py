@@ -52,7 +52,7 @@ def test_every_table_has_as_many_numbers_as_the_paper(published: dict[str, Publi
         )
         for key, table in published.items()
     }
-    assert counted == COUNTS
+    assert counted == COUNTS | {"text": (3, 0)}
 
 
 def test_only_rows_of_other_papers_are_cited(published: dict[str, PublishedTable]) -> None:
@@ -82,6 +82,18 @@ def test_the_transcription_equals_the_source(key: str, published: dict[str, Publ
     tabular = source[source.rindex("\\begin{tabular}", 0, end) : end]
     rows = [re.findall(r"\d+\.\d+", row) for row in tabular.split("\\\\")]
     assert [[float(number) for number in row] for row in rows if row] == flat(published[key])
+
+
+def test_numbers_of_the_text_stand_in_its_sentences(published: dict[str, PublishedTable]) -> None:
+    text = published["text"]
+    protonet, dfsl = (text.number(row, "cal_hm") for row in ("protonet", "dfsl"))
+    ratio = text.number("protonet", "conf_ratio")
+    assert protonet and dfsl and ratio
+    if not SOURCE.is_file():
+        pytest.skip("the paper's source is not here: the transcription was NOT compared with it")
+    source = SOURCE.read_text()
+    assert rf"({protonet.value:.2f}\% vs. {dfsl.value:.2f}\%)" in source
+    assert f"on average {ratio.value:g} times higher" in source
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.conftest import write_tiny_dataset
 from tests.pipeline.small_params import write_small
 from tests.tracking.conftest import services
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("forked_stages")]
 USER, PASSWORD = "maintainer", "s3cret%2Fw0rd"
 URL = f"mongodb://{USER}:{PASSWORD}@127.0.0.1:1/x"
 SECRETS = (USER, PASSWORD, "s3cret/w0rd")
@@ -45,9 +45,9 @@ def written(folder: Path) -> str:
 def test_a_stage_that_ends_well_and_one_that_fails_keep_them_to_themselves(workspace: Path) -> None:
     said = stage(workspace, "episodes", "mini")
     assert said.startswith("0 ") and "tools/sync" in said
-    (workspace / "data" / "mini" / "images.npy").write_bytes(b"")
+    (workspace / "data" / "mini" / "manifest.parquet").write_bytes(b"")
     failed = stage(workspace, "episodes", "mini")
-    assert failed.startswith("2 ") and "images.npy: content is" in failed
+    assert failed.startswith("2 ") and "manifest.parquet: content is" in failed
     wrong = stage(workspace, "episodes", "mini", url=URL.replace(":1/", ":port/"))
     assert wrong.startswith("2 ")
     kept = written(workspace)
@@ -58,13 +58,15 @@ def test_a_stage_that_ends_well_and_one_that_fails_keep_them_to_themselves(works
 
 
 @pytest.mark.parametrize("url", [URL, URL.replace(":1/", ":port/"), URL.replace("mongodb", "mongo")])
-@pytest.mark.parametrize("tool", ["tools/sync", "tools/omniboard --once --no-sync --port 0 --home {here}/home"])
+@pytest.mark.parametrize(
+    "tool", ["tools/sync --runs {here}", "tools/omniboard --once --no-sync --port PORT --home {here}/home"]
+)
 def test_tools_name_the_server_without_them(
     tool: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REPRO_MONGO_URL", url)
     monkeypatch.setattr(services, "install_omniboard", lambda home: home)
-    answer = ask(tmp_path, tool)
+    answer = ask(tmp_path, tool.replace("PORT", str(services.free_port())))
     answer.require("Mongo")
     for secret in SECRETS:
         assert secret not in answer.said and secret not in written(tmp_path)

@@ -1,112 +1,154 @@
-"""The scales: one pipeline, three sets of numbers; those that the paper and the release state are held here."""
+"""Scales: overlays over params.yaml; the numbers that the paper and the release state are held here."""
 
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from dvc.repo import Repo
 
+from repro import paths
 from repro.data.dataset import Dataset
+from repro.errors import BadInput
 from repro.methods.registry import method_class
 from repro.models.pretrained import Pretrained
-from repro.training.episodic import meta_train
-from repro.training.pretrain import pretrain
-from stages._params import Params, read_params
-from stages.shared.configs import evaluation_config, training_config
-from stages.shared.pretraining import pretraining_config
-from stages.shared.training import augmentation_from, optimisation_from
+from repro.options import checked
+from repro.training.episodic import MetaTraining, meta_train
+from repro.training.pretrain import Pretraining, pretrain
+from stages.settings import scales
+from stages.settings.grid import Grid
+from stages.settings.params import Params
+from stages.settings.resolving import Resolver
 from tests.training.small import DIM, small_backbone
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = {"embedded": ROOT / "params.yaml"} | {file.stem: file for file in (ROOT / "tools" / "scales").glob("*.yaml")}
-CONFIGS = {"pretrain": pretraining_config, "train": training_config, "evaluate": evaluation_config}
-every_scale = pytest.mark.parametrize("scale", FILES)
+BASE = {file: (ROOT / file).read_text() for file in scales.CHOSEN}
+every_scale = pytest.mark.parametrize("scale", ["embedded", "paper", "released"])
 
 
-def params(scale: str) -> Params:
-    return read_params(FILES[scale])
+def settings(scale: str) -> dict[str, Any]:
+    """What every stage is run with, by stage and name."""
+    texts = scales.scaled(scale, BASE)
+    params, grid = (
+        checked(kind, scales.read(texts[file]), str(file))
+        for kind, file in ((Params, paths.PARAMS), (Grid, paths.GRID))
+    )
+    return {f"{stage}/{name}": each for stage, name, each in Resolver(params, grid, ROOT).all()}
 
 
-def test_there_are_the_papers_and_the_releases_presets() -> None:
-    assert set(FILES) == {"embedded", "paper", "released"}
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
 
 
-@every_scale
-def test_all_scales_have_the_same_pipeline(scale: str) -> None:
-    ours, embedded = params(scale), params("embedded")
-    for group in ("datasets", "episodes", "backbones", "methods"):
-        assert list(getattr(ours, group)) == list(getattr(embedded, group)), group
-    assert list(ours.pretraining.classifiers) == list(embedded.pretraining.classifiers)
-
-
-@every_scale
-def test_every_line_of_the_grid_is_understood(scale: str) -> None:
-    for stage in Repo(str(ROOT)).index.stages:
-        _, _, _, name, *told = stage.cmd.split()
-        if name in CONFIGS:
-            assert CONFIGS[name](["", *told], params(scale))["dataset"] in params(scale).datasets, stage.addressing
+def test_all_scales_have_the_same_stages() -> None:
+    assert settings("embedded").keys() == settings("paper").keys() == settings("released").keys()
 
 
 def test_the_papers_numbers() -> None:
-    paper = params("paper")
-    assert (paper.pretraining.optimisation.lr, paper.pretraining.optimisation.momentum) == (0.1, 0.9)
-    for name in ("castle", "acastle", "castle_minus"):
-        training = paper.methods[name].training
-        assert training is not None
-        optimisation = optimisation_from(training.optimisation)
-        assert (optimisation.lr, optimisation.momentum) == (1e-4, 0.9)
-        assert [optimisation.schedule(step, 10_000) for step in (2000, 2001)] == [1, 0.5]
-        spec = method_class(name)(small_backbone(), DIM, 64, **paper.methods[name].options).batch_spec(5)
-        assert spec is not None and (spec.classes, spec.shot, spec.free) == (24, 5, 128)
-    assert {entry.tasks for episodes in paper.episodes.values() for entry in episodes.test} == {10_000}
+    paper = settings("paper")
+    pretraining = paper["pretrain/mini-standard"].pretraining
+    assert (pretraining.lr, pretraining.momentum) == (0.1, 0.9)
+    for name in ("mini-castle-5shot", "mini-acastle-5shot", "office-castle_minus-1shot"):
+        cell = paper[f"train/{name}"]
+        assert (cell.training.lr, cell.training.momentum) == (1e-4, 0.9)
+        assert [cell.training.schedule(step, 10_000) for step in (2000, 2001)] == [1, 0.5]
+        spec = method_class(cell.method)(small_backbone(), DIM, 64, **cell.options).batch_spec(cell.shot)
+        assert spec is not None and (spec.classes, spec.shot, spec.free) == (24, cell.shot, 128)
+    lists = [
+        entry.tasks for name, each in paper.items() if name.startswith("episodes/") for entry in each.episodes.test
+    ]
+    assert set(lists) == {10_000}
 
 
 def test_the_releases_numbers() -> None:
-    castle = params("released").methods["castle"]
-    assert castle.training is not None
-    optimisation = optimisation_from(castle.training.optimisation)
-    rates = [optimisation.lr * optimisation.schedule(step, 300) for step in (1, 11, 31)]
+    castle = settings("released")["train/mini-castle-1shot"]
+    rates = [castle.training.lr * castle.training.schedule(step, 300) for step in (1, 11, 31)]
     assert rates == pytest.approx([2e-4, 2e-5, 2e-7])
     method = method_class("castle")(small_backbone(), DIM, 64, **castle.options)
     assert not method.seen_weight_SD.requires_grad
 
 
-@every_scale
-def test_every_pre_training_runs(scale: str, tiny: Dataset) -> None:
-    torch.manual_seed(0)
-    chosen, classifier = params(scale).pretraining, params(scale).pretraining.classifiers["linear"]
-    model = Pretrained(small_backbone(), DIM, tiny.seen_classes, classifier.name, **classifier.options)
-    training = pretrain(
-        model,
-        tiny,
-        optimisation_from(chosen.optimisation),
-        epochs=2,
-        batch=chosen.batch,
-        seed=0,
-        validate=None,
-        label_smoothing=chosen.label_smoothing,
-        augmentation=augmentation_from(chosen.augmentation.model_copy(update={"crop_padding": 1})),
-    )
-    assert [metrics.step for metrics in training] == [1, 2]
+def test_a_scale_lies_over_another_and_says_only_what_differs() -> None:
+    paper, released = (scales.read(scales.scaled(name, BASE)[paths.PARAMS]) for name in ("paper", "released"))
+    places = {line.partition(":")[0] for line in scales.changes(paper, released)}
+    assert places and all(place.startswith("methods.") for place in places)
 
 
-@pytest.mark.parametrize("name", ["castle", "acastle"])
 @every_scale
-def test_every_meta_training_runs(scale: str, name: str, tiny: Dataset) -> None:
+def test_every_training_runs(scale: str, tiny: Dataset) -> None:
+    planned = settings(scale)
     torch.manual_seed(0)
-    chosen = params(scale).methods[name]
-    assert chosen.training is not None
-    method = method_class(name)(small_backbone(), DIM, tiny.seen_classes, **chosen.options | {"classes": 6})
-    training = meta_train(
-        method,
-        tiny,
-        optimisation_from(chosen.training.optimisation),
-        shot=1,
-        steps=3,
-        seed=0,
-        validate=None,
-        validate_every=chosen.training.validate_every,
-        batch_norm=chosen.training.batch_norm,
-        augmentation=augmentation_from(chosen.training.augmentation.model_copy(update={"crop_padding": 1})),
+    chosen = planned["pretrain/mini-standard"]
+    model = Pretrained(small_backbone(), DIM, tiny.seen_classes, chosen.classifier.name, **chosen.classifier.options)
+    shorter = {**vars(chosen.pretraining), "epochs": 2}
+    steps = pretrain(model, tiny, Pretraining(**shorter), seed=0, validate=None)
+    assert [metrics.step for metrics in steps] == [1, 2]
+    for name in ("castle", "acastle"):
+        cell = planned[f"train/mini-{name}-1shot"]
+        method = method_class(name)(small_backbone(), DIM, tiny.seen_classes, **cell.options | {"classes": 6})
+        short = MetaTraining(**{**vars(cell.training), "steps": 3})
+        assert [one.step for one in meta_train(method, tiny, short, shot=1, seed=0, validate=None)] == [1, 2, 3]
+
+
+def test_an_overlay_changes_replaces_and_removes() -> None:
+    base = {"a": {"b": 1, "c": 2}, "options": {"x": 1}, "schedule": {"name": "cosine", "options": {"y": 1}}, "gone": 1}
+    scales.put_on(base, {"a": {"b": 3}, "options": {"z": 1}, "schedule": {"name": "decay"}, "gone": None, "new": [1]})
+    assert base == {"a": {"b": 3, "c": 2}, "options": {"z": 1}, "schedule": {"name": "decay"}, "new": [1]}
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git repository with the parameters, the grid, and something that a run has rendered."""
+    for file in (*scales.CHOSEN, *(scales.SCALES / f"{name}.yaml" for name in ("paper", "released"))):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text((ROOT / file).read_text())
+    (tmp_path / "dvc.lock").write_text("embedded")
+    (tmp_path / ".gitignore").write_text(".scales\n")
+    (tmp_path / "tools" / "scales" / "only_mini.yaml").write_text(
+        "datasets: {tiered: ~, heterogeneous: ~, office: ~}\n"
     )
-    assert [metrics.step for metrics in training] == [1, 2, 3]
+    monkeypatch.chdir(tmp_path)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "all"]):
+        subprocess.run([*git, *command], check=True)
+    return tmp_path
+
+
+def status() -> str:
+    return subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
+
+
+def test_there_and_back_leaves_a_clean_tree_and_keeps_what_each_scale_rendered(repository: Path) -> None:
+    scales.apply("paper")
+    assert scales.current() == "paper"
+    (repository / "dvc.lock").write_text("paper")
+    scales.apply("embedded")
+    assert status() == "" and scales.current() == "embedded"
+    scales.apply("paper")
+    assert (repository / "dvc.lock").read_text() == "paper"
+    scales.apply("released")
+    scales.apply("embedded")
+    assert status() == ""
+
+
+def test_a_scale_without_a_dataset_drops_its_lines_of_the_grid(repository: Path) -> None:
+    scales.apply("only_mini")
+    grid = scales.read((repository / paths.GRID).read_text())
+    lines = {name: line for group in ("trained", "untrained", "adapted") for name, line in grid[group].items()}
+    assert len(lines) > 20 and {line["dataset"] for line in lines.values()} == {"mini"}
+    scales.apply("embedded")
+    assert status() == ""
+
+
+def test_edits_that_are_not_committed_are_not_overwritten(repository: Path) -> None:
+    edited = (repository / "params.yaml").read_text().replace("seeds: [0]", "seeds: [1]", 1)
+    (repository / "params.yaml").write_text(edited)
+    with pytest.raises(BadInput, match="edits that are in no scale; commit them"):
+        scales.apply("paper")
+    assert (repository / "params.yaml").read_text() == edited
+
+
+def test_a_scale_there_is_not_is_named(repository: Path) -> None:
+    with pytest.raises(BadInput, match="scale is 'moon', expected one of embedded"):
+        scales.apply("moon")

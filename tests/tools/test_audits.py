@@ -11,7 +11,7 @@ from repro.errors import BadInput
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from audits import read_npm_audit, read_pip_audit  # noqa: E402
+from tools.audits import read_npm_audit, read_pip_audit  # noqa: E402
 
 SOUND = {"name": "a", "version": "1", "vulns": []}
 WEAK = {"name": "b", "version": "2", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.1"]}]}

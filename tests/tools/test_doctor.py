@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from PIL import Image
 
+from repro.data.episodes import TaskSpec
 from repro.preparation.doctor import Finding, Report, examine
-from repro.preparation.sources import SOURCES
+from repro.preparation.sources import SOURCES, options_of
 from tests.preparation import raw_trees
 from tests.preparation.raw_trees import SEEN, TEST, VAL, mini_name, write_csv
 
@@ -92,6 +95,96 @@ def test_contents_shared_between_given_splits_are_a_warning(mini):
     assert findings(report)["train and test"].seen.startswith("1 contents in both, such as ")
 
 
+@pytest.fixture
+def copy(tmp_path: Path) -> dict[str, object]:
+    """MiniImageNet as it is passed around, with a picture in two splits and one twice in training."""
+    root = raw_trees.mini_copy(tmp_path / "mini", 8)
+    images = root / "images"
+    for one, other in (((SEEN[0], 1), (VAL[0], 1)), ((SEEN[0], 2), (SEEN[1], 2))):
+        shutil.copy(images / mini_name(*other, "counter"), images / mini_name(*one, "counter"))
+    table = raw_trees.class_table(tmp_path / "classes.tsv")
+    return {"root": str(root), "classes": str(table), "per_class": 8, "held_out": [2, 2]}
+
+
+@pytest.mark.parametrize("decode", [True, False])
+def test_the_passed_around_copy_is_told_with_what_is_held_out_and_what_is_dropped(copy, decode: bool):
+    report = examine_mini(copy, decode=decode)
+    rows = findings(report)
+    assert report.passed
+    assert rows["variant"].seen.endswith("the passed-around copy: its own images, no ILSVRC-12")
+    assert rows["extra seen images"].seen == "2 + 2 of each seen class, held out of training"
+    assert rows["duplicates"].verdict == "pass"
+    assert rows["copies across splits"].seen.startswith("1 pictures in two splits; the first of each pair is left out")
+    assert rows["copies across splits"].seen.endswith("n0000000100000001.jpg (train) = n0000000300000001.jpg (val)")
+    assert rows["copies within a split"].seen.endswith("n0000000100000002.jpg = n0000000200000002.jpg (train)")
+
+
+def test_further_classes_in_a_copy_are_told_and_not_used(copy):
+    raw_trees.put(Path(str(copy["root"])) / "images" / "n9999999900000001.jpg")
+    row = findings(examine_mini(copy, decode=False))["unlisted images"]
+    assert row.seen == "1 images, and 1 classes such as n99999999 are in no list and not used"
+    assert row.verdict == "warn"
+
+
+def test_kinds_of_pictures_are_told(copy):
+    images = Path(str(copy["root"])) / "images"
+    grey, cmyk = (images / mini_name(VAL[0], rank, "counter") for rank in (2, 3))
+    Image.open(grey).convert("L").save(grey)
+    Image.open(cmyk).convert("CMYK").save(cmyk)
+    turned = images / mini_name(VAL[0], 4, "counter")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.open(turned).save(turned, exif=exif)
+    rows = findings(examine_mini(copy))
+    assert rows["greyscale pictures"].seen == f"1 greyscale, made RGB, such as {grey}"
+    assert rows["CMYK pictures"].verdict == "pass"
+    assert rows["turned pictures"].verdict == "warn"
+    assert rows["picture sizes"].seen == "24×20 and 20×24"
+
+
+def test_a_picture_saved_again_in_another_split_is_found(copy):
+    images = Path(str(copy["root"])) / "images"
+    content = (images / mini_name(SEEN[1], 5, "counter")).read_bytes()
+    comment = b"\xff\xfe\x00\x04hi"  # a JPEG segment that is no part of the picture
+    (images / mini_name(TEST[1], 6, "counter")).write_bytes(content[:2] + comment + content[2:])
+    row = findings(examine_mini(copy))["same pictures"]
+    assert row.seen.startswith("1 in two roles, saved differently: ")
+    assert mini_name(TEST[1], 6, "counter") in row.seen and mini_name(SEEN[1], 5, "counter") in row.seen
+
+
+def test_a_class_of_equal_pictures_fails(copy):
+    images = Path(str(copy["root"])) / "images"
+    for rank in range(1, 9):
+        name = mini_name(TEST[0], rank, "counter")
+        Image.new("RGB", (20, 20), "white").save(images / name, quality=60 + rank)
+    report = examine_mini(copy)
+    assert findings(report)["variety"].seen == f"all 8 images of class {TEST[0]} are alike"
+    assert not report.passed
+
+
+def test_a_crop_without_effect_is_told(copy):
+    raw_trees.put(Path(str(copy["root"])) / "images" / mini_name(VAL[0], 3, "counter"), size=(40, 40))
+    rows = findings(examine_mini({**copy, "crop": "center224"}))
+    assert rows["crop"].seen == "center224 has no effect on 1 pictures, which are small squares already"
+    assert "crop" not in findings(examine_mini(copy))
+
+
+def lists_of(*specs: TaskSpec):
+    return lambda data: specs
+
+
+def test_tasks_that_cannot_be_drawn_fail_with_the_reason(copy):
+    fine = TaskSpec("test", way=2, shot=1, tasks=10, query=2)
+    report = examine("miniimagenet", 0, copy, decode=False, tasks=lists_of(fine))
+    assert report.passed
+    assert findings(report)["role test"].expected == "at least 3 per class"
+    assert findings(report)["tasks"].seen == "all lists can be drawn (2 to 2 ways, 1 to 1 shots)"
+    wide = TaskSpec("test", way=5, shot=1, tasks=10, query=1)
+    rows = findings(examine("miniimagenet", 0, copy, decode=False, tasks=lists_of(fine, wide)))
+    assert rows["tasks test 5-way 1-shot"].verdict == "fail"
+    assert "test has no more than 2 classes, tasks ask for 5 ways" in rows["tasks test 5-way 1-shot"].seen
+
+
 def test_classes_too_small_for_a_task_fail(mini):
     rows = findings(examine("miniimagenet", 0, mini, decode=False))
     assert rows["role test"].verdict == "fail"
@@ -143,6 +236,14 @@ def test_json_has_every_finding_and_all_counts(tmp_path: Path, monkeypatch, caps
         (["image_folder", "rot=/x"], "'rot=/x' is no option of this source"),
         (["image_folder", "root"], "'root' is no option of this source, expected key=value"),
         (["office_home"], "no root given, expected root="),
+        (["office_home", "root=/x", "root=/y"], "root is given twice"),
+        (["office_home", "root=/x", "extra=&a [*a]"], "not plain YAML"),
+        (["office_home", "root=/x", "extra=" + "[" * 5000], "not plain YAML"),
+        (["office_home", "root=/\udcff"], "is not in UTF-8"),
+        (["office_home", "root=/x", "--seed", "-1"], "invalid int value: '-1'"),
+        (["office_home", "root=/x", "--dataset", "mini"], "give either it or a source"),
+        (["--results", "--json"], "--results takes nothing else"),
+        (["--json"], "the following arguments are required: source"),
     ],
 )
 def test_wrong_usage_ends_with_two(arguments: list[str], message: str, monkeypatch, capsys):
@@ -152,10 +253,62 @@ def test_wrong_usage_ends_with_two(arguments: list[str], message: str, monkeypat
     assert message in capsys.readouterr().err
 
 
+def entry(folder: Path, root: Path) -> None:
+    """A params.yaml whose dataset mini is an image folder."""
+    facts = yaml.safe_load((ROOT / "params.yaml").read_text())
+    facts["datasets"]["mini"] |= {
+        "source": "image_folder",
+        "options": {"root": str(root), "classes": [1, 1, 1], "extra": 4},
+    }
+    (folder / "params.yaml").write_text(yaml.safe_dump(facts))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_episodes_entry_is_checked_too(tmp_path: Path, monkeypatch, capsys, named: bool):
+    raw = raw_trees.folder_tree(tmp_path / "raw", "abc", 24)
+    entry(tmp_path, raw)
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    monkeypatch.setattr("_bootstrap.ROOT", tmp_path)
+    typed = ["image_folder", f"root={raw}", "classes=[1,1,1]", "extra=4"]
+    assert run_here(monkeypatch, "--json", *(["--dataset", "mini"] if named else typed)) == 1
+    failed = [row for row in json.loads(capsys.readouterr().out)["findings"] if row["verdict"] == "fail"]
+    assert "tasks test 5-way 1-shot" in {row["check"] for row in failed}
+    assert "test has no more than 1 classes, tasks ask for 5 ways" in failed[0]["seen"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("minni", "--dataset is 'minni', expected one of mini, "), ("tiered", "has the source glyphs")],
+)
+def test_a_dataset_without_raw_data_is_told(name: str, message: str, monkeypatch, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run_here(monkeypatch, "--dataset", name)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_path_is_taken_as_it_is_typed_and_control_characters_do_not_reach_the_terminal(
+    tmp_path: Path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "600")
+    for name in ("2020-01-01", "010", "a: b", "\x1b[31mred"):
+        raw_trees.folder_tree(tmp_path / name, "abc", 24)
+        (tmp_path / name / "d\x1b[2J").mkdir()
+        assert run_here(monkeypatch, "image_folder", f"root={name}", "classes=[1,1,1]", "extra=4", "--fast") == 1
+        shown = capsys.readouterr().out
+        assert "holds no JPEG or PNG" in shown
+        assert "\x1b" not in shown
+
+
 def test_help_lists_every_source_with_its_options(monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         run_here(monkeypatch, "--help")
     assert ended.value.code == 0
     shown = capsys.readouterr().out
-    assert all(f"  {source}: " in shown for source in SOURCES)
-    assert "miniimagenet: root lists extra=drawn" in shown
+    assert shown.startswith("usage: tools/doctor ")
+    for source in SOURCES:
+        section = shown.split(f"options of {source}:")[1].split("options of")[0]
+        for key, option in options_of(source).items():
+            assert f"\n  {key}" in section
+            assert option.meaning in " ".join(section.split())

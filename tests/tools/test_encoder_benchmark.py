@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from repro.data.episodes import TaskSpec, draw_tasks
+from repro.data.pixels import PixelsInMemory
 from repro.evaluation.bound import BoundTasks, TaskPool
 from repro.evaluation.embed import Embedded, embed
 from repro.methods.castle import Castle
@@ -20,7 +21,7 @@ def test_the_reference_from_images_agrees() -> None:
     backbone, dim = create_backbone("castle_convnet4_small", 3)
     dataset = example_dataset(seen=9, test=6, seen_images=20, test_images=25)
     images = np.random.default_rng(0).integers(0, 256, (len(dataset.labels_N), 16, 16, 3), dtype=np.uint8)
-    dataset = replace(dataset, images_NHWC=images)
+    dataset = replace(dataset, pixels=PixelsInMemory(images))
     rows_N = torch.arange(len(images))
     embedded = Embedded(rows_N, embed(backbone, dataset, rows_N, encoder.CPU), "benchmark")
     method, tasks = example_method(Castle, dataset, dim), draw_tasks(dataset, TaskSpec("test", 4, 1, 8, 5), 0)

@@ -15,7 +15,7 @@ from repro.files import sha256
 from repro.models import create_backbone
 from repro.results.records import read_records
 from tests.bad_inputs.asking import ask
-from tests.conftest import write_tiny_dataset
+from tests.conftest import note_origin, write_tiny_dataset
 from tests.pipeline.small_params import small_params
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *wo
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset with as many seen classes as the released tensors have."""
     folder = tmp_path_factory.mktemp("data") / "mini"
-    write_tiny_dataset(folder, seen=SEEN, per_class=6, size=16)
+    write_tiny_dataset(folder / "0", seen=SEEN, per_class=6, size=16)
+    note_origin(folder / "0")
     return folder
 
 
@@ -68,7 +69,7 @@ def test_what_was_imported_is_exported_again_unchanged(tool, tmp_path: Path, kin
     torch.save({"params": params}, tmp_path / "in.pth")
     code, out, err = tool(tmp_path / "in.pth", tmp_path / "model", "--method", kind)
     assert (code, err) == (0, "")
-    code, _, err = tool("--export", tmp_path / "model", tmp_path / "out.pth")
+    code, _, err = tool("--export", tmp_path / "model" / "0", tmp_path / "out.pth")
     assert (code, err) == (0, "")
     back = torch.load(tmp_path / "out.pth", weights_only=True)["params"]
     assert back.keys() == params.keys()
@@ -82,7 +83,7 @@ def test_imported_weights_lie_where_the_method_expects_them(tool, tmp_path: Path
     params = released()
     torch.save({"params": params}, tmp_path / "in.pth")
     assert tool(tmp_path / "in.pth", tmp_path / "model")[0] == 0
-    ours = load_file(tmp_path / "model" / "model.safetensors")
+    ours = load_file(tmp_path / "model" / "0" / "model.safetensors")
     assert torch.equal(ours["seen_weight_SD"], params["cls.weight"])
     assert torch.equal(ours["synthesis.dictionary.bases_MD"], params["shared_key"][0])
     assert torch.equal(ours["backbone.encoder.0.0.weight"], params["encoder.encoder.0.0.weight"])
@@ -145,28 +146,31 @@ def test_a_file_without_params_gets_one_sentence(tool, tmp_path: Path) -> None:
 def test_a_method_that_the_release_does_not_have_is_not_exported(tool, tmp_path: Path) -> None:
     torch.save({"params": released()}, tmp_path / "in.pth")
     assert tool(tmp_path / "in.pth", tmp_path / "model")[0] == 0
-    card = tmp_path / "model" / "model.json"
+    card = tmp_path / "model" / "0" / "model.json"
     card.write_text(card.read_text().replace('"released"', '"paper"'))
-    code, _, err = tool("--export", tmp_path / "model", tmp_path / "out.pth")
+    code, _, err = tool("--export", tmp_path / "model" / "0", tmp_path / "out.pth")
     assert code == 2 and "does not fit" in err
 
 
 @pytest.mark.parametrize("method", ["castle", "acastle"])
-def test_an_imported_model_is_measured_by_the_command_that_is_printed(tool, method: str, tmp_path: Path) -> None:
-    params = small_params()
-    for group in (params["datasets"], params["episodes"], params["backbones"], params["pretraining"]["epochs"]):
-        for name in [name for name in group if name != "mini"]:
-            del group[name]
+def test_an_imported_model_is_measured_by_the_line_that_is_printed(tool, method: str, tmp_path: Path) -> None:
+    params, model = small_params(), tmp_path / "models" / "cells" / "model"
+    params["datasets"] = {"mini": params["datasets"]["mini"]}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
-    write_tiny_dataset(tmp_path / "data" / "mini", seen=SEEN, per_class=20, size=16)
-    assert ask(tmp_path, "stages episodes mini").code == 0
+    for name in ("repro", "stages"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    write_tiny_dataset(tmp_path / "data" / "mini" / "0", seen=SEEN, per_class=20, size=16)
+    note_origin(tmp_path / "data" / "mini" / "0")
     torch.save({"params": released(method)}, tmp_path / "in.pth")
-    code, out, err = tool(tmp_path / "in.pth", tmp_path / "model", "--method", method, "--data", tmp_path / "data/mini")
+    code, out, err = tool(tmp_path / "in.pth", model, "--method", method, "--data", tmp_path / "data/mini")
     assert (code, err) == (0, "")
-    command = out.split("python -m ")[1].strip()
-    assert command.endswith(f"--dataset mini --method {method} --shot 1 --ways 5 --model {tmp_path}/model")
-    answer = ask(tmp_path, command)
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "grid.yaml").write_text(
+        f"random: []\ntrained: {{}}\nuntrained: {{}}\nadapted:\n{out.splitlines()[-1]}\n"
+    )
+    cell = f"mini-{method}-1shot-model"
+    answer = ask(tmp_path, f"stages plan && stages episodes mini && stages evaluate {cell}")
     assert answer.code == 0, answer.said
-    records = read_records(tmp_path / "results/cells/model/tasks.parquet")
-    assert records.metadata["model"] == sha256(tmp_path / "model" / "model.safetensors")
+    records = read_records(tmp_path / "results" / "cells" / cell / "0" / "tasks.parquet")
+    assert records.metadata["model"] == sha256(model / "0" / "model.safetensors")
     assert len(records.values("gfsl", 5, "hm")) == 40

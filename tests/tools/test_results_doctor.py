@@ -1,5 +1,7 @@
 """tools/doctor --results on the small pipeline: whole, then damaged in one place at a time."""
 
+import hashlib
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -7,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.scene import flip
+from repro.files import seal
+from tests.pipeline.workspace import call
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from results_doctor import check_results, dvc_problems, stored_tasks  # noqa: E402
+from tools.dvc_doctor import dvc_problems  # noqa: E402
+from tools.results_doctor import check_results, stored_tasks  # noqa: E402
 
 pytestmark = pytest.mark.timeout(1200)
 CELL = "mini-castle-1shot"
@@ -65,25 +69,16 @@ def test_a_whole_workspace_is_one_line(copied: Path, capsys) -> None:
 @pytest.mark.parametrize(
     ("place", "what", "said", "step"),
     [
-        (
-            f"results/cells/{CELL}/tasks.parquet",
-            flip,
-            f"modified since evaluate@{CELL}",
-            f"`dvc repro evaluate@{CELL}`",
-        ),
         (f"results/cells/{CELL}", shutil.rmtree, f"deleted since {EVALUATE}", f"`dvc repro {EVALUATE}`"),
-        (f"results/cells/{CELL}/SHA256SUMS", empty, f"modified since {EVALUATE}", f"`dvc repro {EVALUATE}`"),
-        ("data/mini/images.npy", flip, "modified since splits@mini wrote it", "`dvc repro splits@mini`"),
         (
-            f"models/cells/{CELL}/model.safetensors",
-            flip,
-            f"modified since train@{CELL} wrote it",
-            f"`dvc repro train@{CELL}`",
+            f"results/cells/{CELL}/0/SHA256SUMS",
+            empty,
+            f"modified since {EVALUATE}",
+            f"`rm -r results/cells/{CELL} && dvc checkout results/cells/{CELL}`",
         ),
-        ("paper/tables.tex", flip, "modified since paper wrote it", "`dvc repro paper`"),
-        ("params.yaml", lambda path: path.write_text(path.read_text() + "\n"), "", ""),
+        ("requirements.lock", lambda path: path.write_text(path.read_text() + "\n"), "", ""),
     ],
-    ids=["record", "cell", "seal", "array", "model", "table", "nothing"],
+    ids=["cell", "seal", "nothing"],
 )
 def test_damage_is_named_with_the_next_step(place, what, said, step, copied: Path, damage, capsys) -> None:
     damage(place, what)
@@ -91,6 +86,77 @@ def test_damage_is_named_with_the_next_step(place, what, said, step, copied: Pat
     assert code == int(bool(said)), lines
     if said:
         assert len(lines) == 2 and lines[0].startswith(place) and said in lines[0] and step in lines[0], lines
+
+
+# The files of every kind that the pipeline leaves, by output.
+KINDS = {
+    "data/mini/0": ["images.npy", "manifest.parquet", "dataset.json", "contact_sheet.png", "SHA256SUMS"],
+    "episodes/mini/test/0": ["5way-1shot.safetensors", "seen-1shot.safetensors"],
+    "episodes/mini/val/0": ["5way-1shot.safetensors"],
+    "models/pretrained/mini-standard/0": ["model.safetensors", "model.json", "embeddings.safetensors", "curve.csv"],
+    f"models/cells/{CELL}/0": ["embeddings.safetensors", "model.safetensors", "curve.csv", "model.json", "SHA256SUMS"],
+    f"results/cells/{CELL}/0": ["tasks.parquet", "metrics.json", "curve.json", "origin.json", "SHA256SUMS"],
+    "paper": ["tables.tex"],
+}
+
+
+def rot(file: Path) -> None:
+    """Change one bit and nothing else: size, times and modes stay."""
+    before = file.stat()
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.chmod(0o644)
+    file.write_bytes(content)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    file.chmod(before.st_mode)
+
+
+def command_in(line: str) -> str:
+    return line.rpartition("run `")[2].rstrip("`")
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_flipped_bit_with_unchanged_time_is_named_with_a_command_that_repairs_it(
+    number: int, copied: Path, capsys
+) -> None:
+    places = [f"{output}/{files[number]}" for output, files in KINDS.items() if number < len(files)]
+    whole = {place: (copied / place).read_bytes() for place in places}
+    for place in places:
+        rot(copied / place)
+    code, lines = examined(copied, capsys)
+    assert (code, sorted(line.partition(": modified since ")[0] for line in lines[:-1])) == (1, sorted(places)), lines
+    for line in lines[:-1]:
+        call(copied, "sh", "-c", command_in(line))
+    assert {place: (copied / place).read_bytes() for place in places} == whole
+    assert examined(copied, capsys)[0] == 0
+
+
+@pytest.mark.parametrize("also_the_file", [False, True])
+def test_a_rotten_copy_in_the_cache_is_named_and_repaired(also_the_file: bool, copied: Path, capsys) -> None:
+    file = copied / "data" / "mini" / "0" / "manifest.parquet"
+    whole = file.read_bytes()
+    name = hashlib.md5(whole, usedforsecurity=False).hexdigest()
+    copy = copied / ".dvc" / "cache" / "files" / "md5" / name[:2] / name[2:]
+    rot(copy)
+    if also_the_file:
+        rot(file)
+    code, lines = examined(copied, capsys)
+    assert (code, len(lines)) == (1, 2 + also_the_file), lines
+    assert lines[-2].startswith(f"{copy}: DVC's copy is no longer what its name says; run `rm -f ")
+    for line in lines[:-1]:
+        call(copied, "sh", "-c", command_in(line))
+    assert file.read_bytes() == copy.read_bytes() == whole
+    assert examined(copied, capsys)[0] == 0
+
+
+def test_a_flipped_bit_in_a_sealed_run_is_named(copied: Path, damage, capsys) -> None:
+    (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-seed0-??????")
+    damage(f"runs/{run.name}", seal)
+    assert examined(copied, capsys)[0] == 0
+    for name in ("run.json", "config.json", "metrics.json"):
+        damage(f"runs/{run.name}/{name}", rot)
+        _, lines = examined(copied, capsys)
+        assert any(line.startswith(f"runs/{run.name}/{name}: content is ") for line in lines), lines
 
 
 def test_what_dvc_says_of_a_folder_that_is_none_of_its_own_is_one_sentence(tmp_path: Path, monkeypatch) -> None:
@@ -101,16 +167,16 @@ def test_what_dvc_says_of_a_folder_that_is_none_of_its_own_is_one_sentence(tmp_p
 
 
 def test_a_deleted_run_is_named(copied: Path, damage, capsys) -> None:
-    (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-??????")
+    (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-seed0-??????")
     damage(f"runs/{run.name}", shutil.rmtree)
     code, lines = examined(copied, capsys)
     assert code == 1
-    assert lines[0].startswith(f"results/cells/{CELL}/tasks.parquet: no run in runs/ says that it wrote them"), lines
-    assert f"`dvc repro -f evaluate@{CELL}`" in lines[0]
+    assert lines[0].startswith(f"results/cells/{CELL}/0/tasks.parquet: no run in runs/ says that it wrote them"), lines
+    assert f"`rm -r results/cells/{CELL}/0 && dvc repro evaluate@{CELL}`" in lines[0]
 
 
 def test_a_run_that_did_not_end_is_named(copied: Path, damage, capsys) -> None:
-    (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-??????")
+    (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-seed0-??????")
     ended = lambda path: path.write_text(path.read_text().replace("COMPLETED", "RUNNING"))  # noqa: E731
     damage(f"runs/{run.name}/run.json", ended)
     code, lines = examined(copied, capsys)

@@ -17,6 +17,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tools").mkdir()
     for name in ("_bootstrap.py", "setup"):
         shutil.copy(ROOT / "tools" / name, folder / "tools" / name)
+    shutil.copytree(ROOT / "repro" / "files", folder / "repro" / "files")
+    shutil.copy(ROOT / "repro" / "errors.py", folder / "repro")
     (folder / "requirements.lock").write_text("# nothing\n")
     for name in (".git", ".dvc"):
         (folder / name).mkdir()

@@ -10,8 +10,7 @@ from repro.data.loading import ImageStore, normalise
 from repro.data.seeding import generator
 from repro.methods.acastle import ACastle
 from repro.methods.castle import Castle
-from repro.training.episodic import embedded_batch, meta_train
-from repro.training.optim import Constant, Optimisation
+from repro.training.episodic import MetaTraining, embedded_batch, meta_train
 from tests.training.small import DIM, small_backbone
 from tools.benchmarks.steps import CASES, reference_step
 
@@ -23,10 +22,8 @@ def test_the_reference_step_equals_a_step_of_the_loop(kind: type[Castle] | type[
     ours = kind(small_backbone(dropout=0.0), DIM, tiny.seen_classes, **options)
     ours.synthesis.dictionary.attention_dropout = 0.0  # the released form has it fixed; draws would differ
     plain = copy.deepcopy(ours).train()
-    optimisation = Optimisation(0.05, Constant(), momentum=0.9)
-    loop = meta_train(
-        ours, tiny, optimisation, shot=1, steps=1, seed=3, validate=None, validate_every=1, batch_norm="train"
-    )
+    training = MetaTraining(lr=0.05, momentum=0.9, steps=1, validate_every=1, batch_norm="train")
+    loop = meta_train(ours, tiny, training, shot=1, seed=3, validate=None)
     drawn = loop.draws.draw(1)
     (metrics,) = loop
     images_NCHW = normalise(ImageStore(tiny.images_NHWC, torch.device("cpu")).fetch(drawn.rows_N)).contiguous()

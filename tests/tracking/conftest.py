@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from tracking import services  # noqa: E402
+from stages.tracking import run_folders  # noqa: E402
+from tools.tracking import services  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +67,15 @@ def installed(tmp_path_factory):
     return home
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A headless Chromium with a fresh profile."""
+    from tests.tracking.browsing import chromium
+
+    with chromium(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
 def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
     """Wait until the condition gives something true, and give that."""
     deadline = time.monotonic() + seconds
@@ -77,7 +87,7 @@ def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 def only_run(runs: Path) -> Path:
     """The one run folder there is."""
-    (folder,) = [folder for folder in runs.iterdir() if services.is_run(folder)]
+    (folder,) = run_folders(runs)
     return folder
 
 

@@ -8,16 +8,10 @@ from pathlib import Path
 from tests.pipeline.small_params import write_small
 
 ROOT = Path(__file__).resolve().parents[2]
-METHODS, CELL = ("castle", "protonet"), "--dataset mini --shot 1"
+CELLS = ("mini-castle-1shot", "mini-protonet-1shot")
 STAGES = (
-    "splits mini",
-    "episodes mini",
-    "pretrain mini-linear --dataset mini --classifier linear",
-    *(f"train mini-{name}-1shot {CELL} --method {name} --pretrained mini-linear" for name in METHODS),
-    *(
-        f"evaluate mini-{name}-1shot {CELL} --method {name} --ways 5 --model models/cells/mini-{name}-1shot"
-        for name in METHODS
-    ),
+    *("plan", "splits mini", "episodes mini", "pretrain mini-standard"),
+    *(f"{stage} {cell}" for stage in ("train", "evaluate") for cell in CELLS),
 )
 
 

@@ -1,16 +1,11 @@
 """The embedded server's evaluation of queries and pipelines, against answers worked out by hand from Mongo's rules."""
 
-import sys
 from datetime import datetime
 
 import pytest
 from bson import ObjectId
 
-from tests.tracking.conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "tools" / "tracking"))
-
-from aggregation import MISSING, Unsupported, aggregate, compare, evaluate, matches  # noqa: E402
+from tools.tracking.aggregation import MISSING, Unsupported, aggregate, compare, evaluate, matches
 
 NOON, ONE = datetime(2024, 1, 1, 12), datetime(2024, 1, 1, 13)
 IDS = [ObjectId(f"{number:024d}") for number in range(4)]

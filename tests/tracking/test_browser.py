@@ -1,39 +1,12 @@
 """Omniboard in a real browser, on runs recorded through the real code. Screenshots stay under tests/artifacts/."""
 
-import shutil
-from contextlib import contextmanager
-
 import pytest
 
-from tests.tracking import real_runs, toy
-from tests.tracking.conftest import ROOT, services
+from tests.tracking import curves, real_runs, toy
+from tests.tracking.browsing import all_of, click, keep, new_home, plotted, rows, severe, shown, until
 
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1600,1000"
-)
-SECONDS = 60
 LAYOUT = "default|RunsTable|1"  # where the page keeps its table's layout, in the browser
 CELLS = {"mini-castle-1shot", "mini-acastle-5shot", "office-castle-1shot", "office-dfsl-1shot"}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """A headless Chromium with a fresh profile."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver):
-        pytest.skip("NO BROWSER HERE: Omniboard is not tested; install chromium and chromium-driver")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in [*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    browser.set_page_load_timeout(SECONDS)
-    yield browser
-    browser.quit()
 
 
 @pytest.fixture(scope="module")
@@ -41,25 +14,13 @@ def page(browser, installed, tmp_path_factory):
     """Omniboard's first page, with three finished runs and a failed one."""
     runs, home = tmp_path_factory.mktemp("runs"), tmp_path_factory.mktemp("board")
     (home / "omniboard").symlink_to((installed / "omniboard").resolve())
-    toy.record(runs, "mini-castle-1shot", steps=30, seed=1)
-    toy.record(runs, "mini-acastle-5shot", steps=30, seed=2, method="acastle", shot=5)
-    toy.record(runs, "office-castle-1shot", steps=30, seed=3, dataset="office")
+    toy.record_toy(runs, "mini-castle-1shot", steps=30, seed=1)
+    toy.record_toy(runs, "mini-acastle-5shot", steps=30, seed=2, method="acastle", shot=5)
+    toy.record_toy(runs, "office-castle-1shot", steps=30, seed=3, dataset="office")
     with pytest.raises(RuntimeError):
-        toy.record(runs, "office-dfsl-1shot", seed=4, dataset="office", method="dfsl", trouble="crash")
+        toy.record_toy(runs, "office-dfsl-1shot", seed=4, dataset="office", method="dfsl", trouble="crash")
     with shown(runs, home) as address:
         yield address
-
-
-@contextmanager
-def shown(runs, home):
-    """Omniboard on a folder of runs: its address."""
-    port = services.free_port()
-    with services.embedded_server(home) as (_, url):
-        with services.opened(url) as (database, known):
-            services.arrange_columns(database)
-            assert services.sync(runs, database, known, lambda _: None) == []
-        with services.dashboard(home, home / "omniboard", url, port):
-            yield f"http://127.0.0.1:{port}/"
 
 
 @pytest.fixture
@@ -68,58 +29,17 @@ def board(browser, page):
     browser.get(page)
     until(browser, lambda: len(rows(browser)) >= 3)
     yield browser
-    severe = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
-    assert [message for message in severe if "favicon" not in message and "ReactList" not in message] == []
-
-
-def until(browser, condition):
-    """Wait for the page."""
-    from selenium.common.exceptions import StaleElementReferenceException
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    wait = WebDriverWait(browser, SECONDS, 0.1, ignored_exceptions=[StaleElementReferenceException])
-    return wait.until(lambda _: condition())
-
-
-def all_of(browser, selector):
-    return browser.find_elements("css selector", selector)
-
-
-def rows(browser):
-    """The text of each row of the table, cell by cell."""
-    found = all_of(browser, ".public_fixedDataTable_bodyRow")
-    return [row.text.split("\n") for row in found if row.text.strip()]
-
-
-def click(browser, selector, text=None):
-    """Click the first element that the selector and its text name."""
-    element = until(
-        browser,
-        lambda: next((item for item in all_of(browser, selector) if text is None or item.text.strip() == text), None),
-    )
-    browser.execute_script("arguments[0].click()", element)
-
-
-def keep(browser, name):
-    """Keep a picture of the page."""
-    folder = ROOT / "tests" / "artifacts"
-    folder.mkdir(parents=True, exist_ok=True)
-    browser.save_screenshot(str(folder / f"omniboard-{name}.png"))
-
-
-def plotted(browser):
-    """Names of the curves that are drawn."""
-    return [item.text for item in all_of(browser, ".js-plotly-plot .legendtext")]
+    assert severe(browser) == []
 
 
 def test_it_opens_on_dataset_method_shot_and_measures_of_every_run(board):
     headers = [header.text.strip() for header in all_of(board, "[test-attr^=header-sort-]")]
-    wanted = ["Id", "Experiment Name", "Cell", "Dataset", "Method", "Shot", "HM", "Acc", "AUSUC", "Status", "Duration"]
-    assert headers[: len(wanted)] == wanted
+    wanted = "Id|Experiment Name|Cell|Dataset|Method|Shot|Seed|HM|AUSUC|Status|Duration|Start Time|Tags|Notes"
+    assert headers == wanted.split("|")
     table = {row[row.index("toy") + 1]: row[row.index("toy") + 2 :] for row in rows(board)}
-    assert table["mini-acastle-5shot"][:7] == ["mini", "acastle", "5", "62", "72", "0.5", "COMPLETED"]
-    assert table["office-castle-1shot"][:7] == ["office", "castle", "1", "63", "73", "0.5", "COMPLETED"]
-    assert table["office-dfsl-1shot"][:4] == ["office", "dfsl", "1", "FAILED"]
+    assert table["mini-acastle-5shot"][:7] == ["mini", "acastle", "5", "2", "62", "0.5", "COMPLETED"]
+    assert table["office-castle-1shot"][:7] == ["office", "castle", "1", "3", "63", "0.5", "COMPLETED"]
+    assert table["office-dfsl-1shot"][:5] == ["office", "dfsl", "1", "4", "FAILED"]
     assert len(table) == 4
     keep(board, "runs")
 
@@ -244,3 +164,33 @@ def test_runs_of_the_real_stages_are_listed_plotted_and_compared(browser, instal
         click(browser, ".public_fixedDataTableCell_cellContent a", "►")
         click(browser, "#sidebar a", "Artifacts")
         until(browser, lambda: "metrics.json" in browser.find_element("css selector", ".tab-content").text)
+
+
+def test_evaluations_are_compared_as_curves_over_ways_and_trainings_have_loss_and_validation(
+    browser, installed, tmp_path_factory
+):
+    runs, home = tmp_path_factory.mktemp("curves"), new_home(installed, tmp_path_factory.mktemp("curve board"))
+    curves.record_curves(runs, "castle", 65.0)
+    curves.record_curves(runs, "acastle", 67.0)
+    with shown(runs, home) as address:
+        for boxes, expected in (((0, 2), curves.MEASURES), ((1, 3), ("loss", "val_hm"))):  # newest first
+            browser.get(address)
+            until(browser, lambda: len(rows(browser)) == 4)
+            found = all_of(browser, ".public_fixedDataTable_bodyRow input[type=checkbox]")
+            for box in boxes:
+                browser.execute_script("arguments[0].click()", found[box])
+            until(browser, lambda: browser.find_element("id", "compare_runs").is_enabled())
+            browser.find_element("id", "compare_runs").click()
+            numbers = [4 - box for box in reversed(boxes)]
+            names = {f"{number}-{name}" for name in expected for number in numbers}
+            until(browser, lambda names=names: set(plotted(browser)) == names)
+            keep(browser, f"compare-{expected[0]}")
+            drawn = browser.execute_script(
+                "return document.querySelector('.js-plotly-plot').data.map((curve) => [curve.name, curve.x, curve.y])"
+            )
+            points = {name: (x, y) for name, x, y in drawn}
+            if "hm" in expected:
+                assert points["2-hm"] == (curves.WAYS, [62.5, 60.0, 57.5, 55.0])
+                assert points["4-cal_hm"] == (curves.WAYS, [65.5, 63.0, 60.5, 58.0])
+            else:
+                assert len(points["1-loss"][0]) == curves.STEPS and points["3-val_hm"][0] == [10, 20, 30, 40]

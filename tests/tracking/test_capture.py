@@ -6,7 +6,7 @@ import threading
 
 from tqdm import tqdm
 
-from stages._tracking_capture import as_seen, capturing
+from stages.tracking.capture import as_seen, capturing
 
 
 def test_a_progress_bar_is_kept_in_its_last_state_only():

@@ -16,9 +16,10 @@ from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
 from repro.errors import BadInput
-from stages import _tracking_mongo
-from stages._tracking import append_scalars
-from stages._tracking_mongo import copied_states, copy_run
+from stages.tracking import mirror, mongo
+from stages.tracking.deleted import GIVEN, deleted_runs, forget_deleted
+from stages.tracking.files import append_scalars
+from stages.tracking.mongo import copied_states, copy_run
 from tests.tracking import toy
 from tests.tracking.conftest import ROOT, only_run, read, services, wait_for
 
@@ -46,7 +47,7 @@ def sync(url, runs, *options):
 
 
 def test_a_copy_has_what_omniboard_reads(tmp_path, database):
-    toy.record(tmp_path, seed=3)
+    toy.record_toy(tmp_path, seed=3)
     folder = only_run(tmp_path)
     copy_run(folder, database)
     run = database.runs.find_one()
@@ -64,12 +65,12 @@ def test_a_copy_has_what_omniboard_reads(tmp_path, database):
     (artifact,) = run["artifacts"]
     assert files.get(artifact["file_id"]).read() == (folder / "artifacts" / "metrics.json").read_bytes()
     sources = dict(run["experiment"]["sources"])
-    assert files.get(sources["stages/_experiment.py"]).read() == (ROOT / "stages/_experiment.py").read_bytes()
+    assert files.get(sources["stages/tracking/runs.py"]).read() == (ROOT / "stages/tracking/runs.py").read_bytes()
 
 
 def test_copying_again_changes_nothing_and_other_runs_get_other_numbers(tmp_path, database):
     for seed in range(3):
-        toy.record(tmp_path, seed=seed)
+        toy.record_toy(tmp_path, seed=seed)
     folders = sorted(tmp_path.glob("2*"))
     for folder in folders:
         copy_run(folder, database)
@@ -81,14 +82,14 @@ def test_copying_again_changes_nothing_and_other_runs_get_other_numbers(tmp_path
 
 
 def test_copying_writes_nothing_into_the_run(tmp_path, database):
-    toy.record(tmp_path)
+    toy.record_toy(tmp_path)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     copy_run(only_run(tmp_path), database)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_tags_given_in_omniboard_survive_the_next_copy(tmp_path, database):
-    toy.record(tmp_path)
+    toy.record_toy(tmp_path)
     copy_run(only_run(tmp_path), database)
     database.runs.update_one({"_id": 1}, {"$set": {"omniboard": {"tags": ["good"]}}})
     append_scalars(only_run(tmp_path), [("loss", 99, 0.5, "2026-01-01T00:00:00")])
@@ -97,14 +98,70 @@ def test_tags_given_in_omniboard_survive_the_next_copy(tmp_path, database):
     assert database.metrics.find_one({"name": "loss"})["steps"][-1] == 99
 
 
+def test_a_run_deleted_on_the_server_is_not_copied_again_and_its_number_is_not_given_again(tmp_path, database):
+    for seed in range(2):
+        toy.record_toy(tmp_path, seed=seed)
+    kept, deleted = sorted(tmp_path.glob("2*"))
+    known = {}
+    assert services.sync(tmp_path, database, known, lambda _: None) == []
+    database.runs.delete_one({"_id": 2})
+    append_scalars(deleted, [("loss", 99, 0.5, "2026-01-01T00:00:00")])  # it still runs
+    said = []
+    for memory in (known, copied_states(database)):  # in this process, and after the next start
+        assert services.sync(tmp_path, database, memory, said.append) == []
+    copy_run(deleted, database)
+    assert said == [] and copied_states(database).keys() == {kept.name} and deleted_runs(database) == {deleted.name}
+    toy.record_toy(tmp_path, seed=2)
+    services.sync(tmp_path, database, known, said.append)
+    assert sorted(run["_id"] for run in database.runs.find()) == [1, 3] and len(said) == 1
+    forget_deleted(database)
+    services.sync(tmp_path, database, copied_states(database), said.append)
+    assert sorted(run["_id"] for run in database.runs.find()) == [1, 3, 4]
+
+
+def test_a_run_of_an_older_copy_that_is_deleted_stays_away(tmp_path, database):
+    toy.record_toy(tmp_path)
+    copy_run(only_run(tmp_path), database)
+    database[GIVEN].drop()  # as a copy from before the list was kept left it
+    known = copied_states(database)
+    database.runs.delete_one({"_id": 1})
+    assert services.sync(tmp_path, database, {}, lambda _: None) == [] and known.keys() == {only_run(tmp_path).name}
+    assert database.runs.count_documents({}) == 0
+
+
+def test_documents_are_changed_and_removed_as_drivers_ask(database):
+    things = database["some.things"]
+    things.insert_many([{"_id": number, "n": number, "at": {"x": 1}} for number in range(3)])
+    changed = things.find_one_and_update(
+        {"n": {"$gt": 0}}, {"$set": {"at.y": 2}}, sort=[("n", -1)], return_document=True
+    )
+    assert changed == {"_id": 2, "n": 2, "at": {"x": 1, "y": 2}} == things.find_one({"_id": 2})
+    assert things.find_one_and_update({"_id": 1}, {"$unset": {"at": ""}}, projection={"at": 1}) == {
+        "_id": 1,
+        "at": {"x": 1},
+    }
+    assert things.find_one_and_replace({"_id": 1}, {"n": 7})["n"] == 1 and things.find_one({"_id": 1}) == {
+        "_id": 1,
+        "n": 7,
+    }
+    assert things.find_one_and_delete({"n": 7}) == {"_id": 1, "n": 7} and things.count_documents({}) == 2
+    assert things.find_one_and_delete({"n": 7}) is None
+    assert things.find_one_and_update({"n": 7}, {"$set": {"n": 8}}) is None
+    for refused in ({"$inc": {"n": 1}}, {"$push": {"at": 1}}):
+        with pytest.raises(OperationFailure, match="not supported here: update operator"):
+            things.find_one_and_update({"_id": 0}, refused)
+    with pytest.raises(OperationFailure, match="inserts"):
+        things.find_one_and_update({"_id": 9}, {"$set": {"n": 9}}, upsert=True)
+
+
 def test_long_series_output_and_large_results_stay_far_below_16_mb(tmp_path, database, monkeypatch, faults):
     faults.tried()
-    toy.record(tmp_path)
+    toy.record_toy(tmp_path)
     folder = only_run(tmp_path)
     times = "2026-01-01T00:00:00"
     append_scalars(folder, [("long", step, float(step), times) for step in range(50_001)])
     (folder / "cout.txt").write_text("first\n" + "x" * 2_000_000 + "\nlast")
-    monkeypatch.setattr(_tracking_mongo, "LARGEST_DOCUMENT", 700_000)
+    monkeypatch.setattr(mongo, "LARGEST_DOCUMENT", 700_000)
     entry = read(folder)
     (folder / "run.json").write_text(json.dumps({**entry, "result": {"blob": "y" * 900_000}}))
     copy_run(folder, database)
@@ -118,7 +175,7 @@ def test_long_series_output_and_large_results_stay_far_below_16_mb(tmp_path, dat
 
 
 def test_what_is_no_number_becomes_null_and_odd_keys_are_replaced(tmp_path, database):
-    toy.record(tmp_path, method={"lr.max": 1, "$x": float("inf")})
+    toy.record_toy(tmp_path, method={"lr.max": 1, "$x": float("inf")})
     append_scalars(only_run(tmp_path), [("loss", 7, float("nan"), "2026-01-01T00:00:00")])
     copy_run(only_run(tmp_path), database)
     assert database.runs.find_one()["config"]["method"] == {"lr,max": 1, "@x": None}
@@ -127,10 +184,10 @@ def test_what_is_no_number_becomes_null_and_odd_keys_are_replaced(tmp_path, data
 
 def test_an_upload_that_was_cut_off_is_done_again(tmp_path, database, faults):
     faults.tried()
-    toy.record(tmp_path)
+    toy.record_toy(tmp_path)
     folder = only_run(tmp_path)
     content = (folder / "artifacts" / "metrics.json").read_bytes()
-    key = _tracking_mongo._object_id("artifact", folder.name, "metrics.json", content)
+    key = mongo._object_id("artifact", folder.name, "metrics.json", content)
     files = gridfs.GridFS(database)
     files.new_file(_id=key, filename="cut off", chunk_size=8).write(content[:20])  # two pieces, never closed
     copy_run(folder, database)
@@ -140,7 +197,7 @@ def test_an_upload_that_was_cut_off_is_done_again(tmp_path, database, faults):
 
 @pytest.mark.parametrize("damage", ["run.json", "config.json", "cout.txt", "artifacts", "not JSON", "not a record"])
 def test_a_damaged_folder_is_named(tmp_path, database, damage):
-    toy.record(tmp_path)
+    toy.record_toy(tmp_path)
     folder = only_run(tmp_path)
     if damage.startswith("not"):
         (folder / "run.json").write_text({"not JSON": "{", "not a record": "[1]"}[damage])
@@ -155,19 +212,19 @@ def test_a_damaged_folder_is_named(tmp_path, database, damage):
 def test_sync_copies_the_rest_when_one_folder_is_damaged_and_nothing_when_all_is_there(tmp_path, server):
     url = services.with_database(server.rpartition("/")[0]).replace("/sacred", f"/s{time.monotonic_ns()}")
     for seed in range(3):
-        toy.record(tmp_path, seed=seed)
+        toy.record_toy(tmp_path, seed=seed)
     damaged = sorted(tmp_path.glob("2*"))[1]
     entry = (damaged / "run.json").read_text()
     (damaged / "run.json").write_text("{")
     done = sync(url, tmp_path)
-    assert done.returncode == 1 and "2 runs in mongodb://127.0.0.1" in done.stdout
+    assert done.returncode == 1 and "2 runs in 127.0.0.1" in done.stdout
     (said,) = done.stderr.splitlines()
     assert said.startswith("error: ") and damaged.name in said
     (damaged / "run.json").write_text(entry)
     done = sync(url, tmp_path)
     assert done.returncode == 0 and f"1/1 {damaged.name}" in done.stdout
     done = sync(url, tmp_path)
-    assert done.returncode == 0 and done.stdout.splitlines() == [f"3 runs in {url}"]
+    assert done.returncode == 0 and done.stdout.splitlines() == [f"3 runs in {url[10:].replace('/', ', database ')}"]
 
 
 # A server that fails
@@ -177,7 +234,7 @@ def test_a_server_that_is_down_costs_a_run_a_few_seconds_and_nothing_else(tmp_pa
     faults.tried()
     monkeypatch.setenv("REPRO_MONGO_URL", f"mongodb://127.0.0.1:{services.free_port()}")
     started = time.monotonic()
-    assert toy.record(tmp_path)
+    assert toy.record_toy(tmp_path)
     assert time.monotonic() - started < 8
     assert read(only_run(tmp_path))["status"] == "COMPLETED"
     assert "`tools/sync` copies it later" in caplog.text
@@ -186,11 +243,11 @@ def test_a_server_that_is_down_costs_a_run_a_few_seconds_and_nothing_else(tmp_pa
 
 def test_a_server_that_accepts_and_never_answers_costs_a_bounded_time(tmp_path, monkeypatch, caplog, faults):
     faults.tried()
-    monkeypatch.setattr(_tracking_mongo, "LAST_COPY_SECONDS", 1.0)
+    monkeypatch.setattr(mirror, "LAST_COPY_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("REPRO_MONGO_URL", f"mongodb://127.0.0.1:{silent.getsockname()[1]}")
         started = time.monotonic()
-        assert toy.record(tmp_path)
+        assert toy.record_toy(tmp_path)
         assert time.monotonic() - started < 5
     assert "`tools/sync` copies it later" in caplog.text
     faults.survived()
@@ -207,7 +264,7 @@ def test_a_server_that_is_full_gets_the_run_later(tmp_path, server, monkeypatch,
         patch.setenv("REPRO_MONGO_URL", url)
         patch.setattr(Collection, "update_one", refuse)
         patch.setattr(Collection, "replace_one", refuse)
-        assert toy.record(tmp_path)
+        assert toy.record_toy(tmp_path)
     assert read(only_run(tmp_path))["status"] == "COMPLETED"
     assert "`tools/sync` copies it later" in caplog.text
     assert sync(url, tmp_path).returncode == 0
@@ -269,7 +326,7 @@ def test_a_server_that_comes_back_gets_the_run_by_itself(tmp_path, start, faults
 
 def test_two_copies_at_once_make_one_run(tmp_path, database, faults):
     faults.tried()
-    toy.record(tmp_path)
+    toy.record_toy(tmp_path)
     folder = only_run(tmp_path)
     copies = [threading.Thread(target=copy_run, args=(folder, database)) for _ in range(4)]
     for copy in copies:

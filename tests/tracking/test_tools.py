@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from stages.tracking.mongo import hosts
 from tests.tracking import toy
 from tests.tracking.conftest import ROOT, services, wait_for
 
@@ -35,24 +37,74 @@ def one_sentence(done):
 @pytest.mark.parametrize("name", ["omniboard", "sync"])
 def test_help_tells_what_it_does(name):
     done = tool(name, "--help")
-    assert done.returncode == 0 and "REPRO_MONGO_URL" in done.stdout and "--runs" in done.stdout
+    assert done.returncode == 0 and "REPRO_MONGO_URL" in done.stdout and done.stdout.startswith(f"usage: tools/{name} ")
+    explained = re.findall(r"^  (--[a-z-]+)(?: [A-Z_:]+)?\s+\S", done.stdout, re.MULTILINE)
+    assert set(explained) == set(re.findall(r"\[(--[a-z-]+)", done.stdout)) and "--runs" in explained
+    assert re.search(rf"^examples:\n  .*tools/{name}", done.stdout, re.MULTILINE)
 
 
-def test_sync_without_a_server_says_what_to_do():
+def test_the_examples_of_sync_run(tmp_path, server):
+    runs = tmp_path / "runs"
+    toy.record_toy(runs)
+    for line in re.findall(r"^  (?=\w.*tools/sync|tools/sync)(.*)", tool("sync", "--help").stdout, re.MULTILINE):
+        command = re.sub(r"mongodb://\S+", server, line).partition("#")[0].replace("mlruns", str(tmp_path / "mlruns"))
+        environment = {**os.environ, "REPRO_MONGO_URL": server, "DVC_ROOT": str(tmp_path)}
+        words = command.replace("--runs runs", f"--runs {runs}")
+        done = subprocess.run(words, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and "1 runs in" in done.stdout, (line, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("sync", ["--runs", "/nonexistent"], "'/nonexistent' is no folder"),
+        ("sync", ["--runs", __file__], "is no folder, expected the one that holds"),
+        ("sync", ["--runs", "/tmp/\x1b[31m\n"], "'/tmp/\\x1b[31m\\n' is no folder"),
+        ("sync", ["--all", "--all"], "--all is given 2 times, expected once"),
+        ("sync", ["--runs=/tmp", "--runs", "/tmp"], "--runs is given 2 times"),
+        ("sync", ["--runs", "/tmp", "--al"], "unrecognized arguments: --al"),
+        ("sync", ["--runs", "/tmp", "\x1b[2J"], "unrecognized arguments: \\x1b[2J"),
+        ("omniboard", ["--runs", "/nonexistent"], "is no folder"),
+        ("omniboard", ["--port", "-1"], "'-1' is no port, expected a number from 1 to 65535"),
+        ("omniboard", ["--port", "0"], "'0' is no port"),
+        ("omniboard", ["--port", "65536"], "is no port"),
+        ("omniboard", ["--mongo-port", "-5"], "'-5' is no port"),
+        ("omniboard", ["--port", "9000", "--port", "9001"], "--port is given 2 times"),
+        ("omniboard", ["--address", "http://x"], "expected HOST or HOST:PORT"),
+        ("omniboard", ["--address", "host:99999"], "'99999' is no port"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_sentence(name, options, said):
+    done = tool(name, *options)
+    assert said in one_sentence(done) and f"tools/{name} --help" in done.stderr and done.stdout == ""
+
+
+def test_forged_names_of_run_folders_reach_neither_the_terminal_nor_the_server(tmp_path, server):
+    toy.record_toy(tmp_path)
+    for name in ("20260101-000000-000-toy-a\nb-abcdef", "\x1b[2Jx", "..x\udcff"):
+        shutil.copytree(next(tmp_path.glob("2*-toy-mini*")), tmp_path / name)
+    url = server.replace("/sacred", "/forged")
+    done = tool("sync", "--runs", tmp_path, REPRO_MONGO_URL=url)
+    assert done.returncode == 1 and f"1 runs in {hosts(url)}, database forged\n" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) == 2 and all("not named as a run" in line for line in done.stderr.splitlines())
+
+
+def test_sync_without_a_server_says_what_to_do(tmp_path):
     if services.running_embedded(services.home()):
         pytest.skip("a dashboard of this repository is running")
-    assert "set it, or start tools/omniboard" in one_sentence(tool("sync"))
+    assert "set it, or start tools/omniboard" in one_sentence(tool("sync", "--runs", tmp_path))
 
 
-def test_sync_with_a_server_that_is_down_says_so_without_the_password():
+def test_sync_with_a_server_that_is_down_says_so_without_the_password(tmp_path):
     url = f"mongodb://bob:hunter22@127.0.0.1:{services.free_port()}"
-    said = one_sentence(tool("sync", REPRO_MONGO_URL=url))
-    assert "does not answer" in said and "mongodb://***@127.0.0.1" in said and "hunter22" not in said
+    said = one_sentence(tool("sync", "--runs", tmp_path, REPRO_MONGO_URL=url))
+    assert "Mongo at 127.0.0.1:" in said and "does not answer" in said and "hunter22" not in said
 
 
 @pytest.mark.parametrize("url", ["nonsense", "mongodb://bob:hunter22@host:port/x"])
-def test_a_url_that_is_none_is_named_without_the_password(url):
-    said = one_sentence(tool("sync", REPRO_MONGO_URL=url))
+def test_a_url_that_is_none_is_named_without_the_password(tmp_path, url):
+    said = one_sentence(tool("sync", "--runs", tmp_path, REPRO_MONGO_URL=url))
     assert "no usable Mongo URL" in said and "hunter22" not in said
 
 
@@ -108,8 +160,7 @@ def test_the_embedded_server_is_for_this_machine_ends_with_its_owner_and_refuses
 
 
 def test_other_versions_of_the_servers_packages_are_refused(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "tools" / "tracking"))
-    import server
+    from tools.tracking import server
 
     monkeypatch.setattr(server, "version", lambda _: "0.0")
     with pytest.raises(SystemExit, match="nx-27017 0.0 is installed, 0.8.1 expected; run tools/setup"):
@@ -134,7 +185,7 @@ def command(home, runs, port):
 
 
 def test_once_starts_checks_and_leaves_nothing_running(tmp_path, installed):
-    toy.record(tmp_path)
+    toy.record_toy(tmp_path)
     port = services.free_port()
     done = tool("omniboard", "--once", "--home", installed, "--runs", tmp_path, "--port", port)
     assert done.returncode == 0, done.stderr
@@ -168,7 +219,7 @@ def test_runs_that_are_recorded_later_appear(tmp_path, installed):
     with subprocess.Popen(started, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
         before = count()
-        toy.record(tmp_path)
+        toy.record_toy(tmp_path)
         assert process.stdout.readline() == f"1/1 {next(tmp_path.glob('2*')).name}\n"
         assert count() == before + 1
         process.terminate()

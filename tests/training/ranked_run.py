@@ -11,9 +11,9 @@ import torch
 
 from repro.data.dataset import Dataset, open_dataset
 from repro.training.augment import Augmentation
-from repro.training.distributed import World, joined
+from repro.training.distributed import World, process_group
 from repro.training.loop import Training, run
-from repro.training.optim import OneCycle, Optimisation
+from repro.training.optim import Optimisation, Schedule
 from tests.training.small import small_meta_training, small_pretraining
 
 
@@ -23,7 +23,7 @@ def trainings(dataset: Dataset, world: World) -> dict[str, Training]:
     Rates are moderate: rounding flips a max-pool tie now and then, and large ones would make much of that.
     """
     augmentation = Augmentation(crop_padding=1, jitter=0.2)
-    moderate = Optimisation(0.02, OneCycle(), weight_decay=1e-3)
+    moderate = Optimisation(0.02, Schedule("one_cycle"), weight_decay=1e-3)
     return {
         "pretrain": small_pretraining(
             dataset, world=world, dropout=0.0, augmentation=augmentation, optimisation=moderate
@@ -49,7 +49,7 @@ def histories(dataset: Dataset, world: World, folder: Path) -> dict[str, dict[st
 
 def main(dataset: Path, file: Path) -> None:
     torch.set_num_threads(1)
-    with joined("cpu") as world:
+    with process_group("cpu") as world:
         found = histories(open_dataset(dataset), world, file.parent)
         if world.rank == 0:
             file.write_text(json.dumps({"processes": world.size, "histories": found}))

@@ -1,6 +1,7 @@
 """A small network, a small method and short trainings of them, for the tests of this folder."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import torch
@@ -12,10 +13,10 @@ from repro.data.loading import ImageStore
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
 from repro.models.pretrained import Pretrained
 from repro.training.distributed import ALONE, World
-from repro.training.episodic import meta_train
+from repro.training.episodic import MetaTraining, meta_train
 from repro.training.loop import Training
-from repro.training.optim import Cosine, OneCycle, Optimisation
-from repro.training.pretrain import pretrain
+from repro.training.optim import Optimisation, Schedule
+from repro.training.pretrain import Pretraining, pretrain
 from repro.training.prototypes import prototype_accuracy
 
 DIM = 16
@@ -84,9 +85,15 @@ def small_pretraining(dataset: Dataset, *, world: World = ALONE, dropout: float 
     """Three epochs of six steps, validated after each."""
     torch.manual_seed(1)
     model = Pretrained(small_backbone(dropout), DIM, dataset.seen_classes)
-    given: dict[str, Any] = {"epochs": 3, "batch": 31, "seed": 7, "validate": validation(dataset), "world": world}
-    optimisation = options.pop("optimisation", Optimisation(0.1, OneCycle(), weight_decay=1e-3))
-    return pretrain(model, dataset, optimisation, label_smoothing=0.1, **given | options)
+    chosen = options.pop("optimisation", Optimisation(0.1, Schedule("one_cycle"), weight_decay=1e-3))
+    values = {"epochs": 3, "batch": 31, "label_smoothing": 0.1, **vars(chosen)}
+    settings = Pretraining(**values | _taken(options, Pretraining))
+    return pretrain(model, dataset, settings, **{"seed": 7, "validate": validation(dataset), "world": world} | options)
+
+
+def _taken(options: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
+    """Those of the options that are fields of the settings; they are options no more."""
+    return {each.name: options.pop(each.name) for each in fields(kind) if each.name in options}
 
 
 def small_meta_training(
@@ -96,17 +103,11 @@ def small_meta_training(
     torch.manual_seed(2)
     method = Swap(small_backbone(dropout), dataset.seen_classes, dropout=dropout)
     method.backbone.requires_grad_(not frozen)
-    given: dict[str, Any] = {
-        "shot": 2,
-        "steps": 14,
-        "seed": 7,
-        "validate": validation(dataset),
-        "validate_every": 5,
-        "batch_norm": "train",
-        "world": world,
-    }
-    optimisation = options.pop("optimisation", Optimisation(0.05, Cosine(), clip=5.0))
-    return meta_train(method, dataset, optimisation, **given | options)
+    chosen = options.pop("optimisation", Optimisation(0.05, Schedule("cosine"), clip=5.0))
+    values = {"steps": 14, "validate_every": 5, "batch_norm": "train", **vars(chosen)}
+    settings = MetaTraining(**values | _taken(options, MetaTraining))
+    given: dict[str, Any] = {"shot": 2, "seed": 7, "validate": validation(dataset), "world": world}
+    return meta_train(method, dataset, settings, **given | options)
 
 
 TRAININGS: dict[str, Callable[..., Training]] = {"pretrain": small_pretraining, "meta": small_meta_training}

@@ -12,7 +12,7 @@ from torch import nn
 
 from repro.data.dataset import Dataset
 from repro.errors import BadInput
-from repro.training.distributed import ALONE, World, joined
+from repro.training.distributed import ALONE, World, process_group
 from tests.training.ranked_run import trainings
 
 
@@ -56,7 +56,7 @@ def test_alone_nothing_is_exchanged() -> None:
     ALONE.average_gradients(layer.parameters())
     assert torch.equal(layer.weight.grad, gradient)
     assert ALONE.agree(0.5) == 0.5
-    with joined("cpu") as world:
+    with process_group("cpu") as world:
         assert world == ALONE
 
 

@@ -18,7 +18,7 @@ from repro.models.weights import save_weights
 from repro.training.checkpoints import own_checkpoints, write_checkpoint
 from repro.training.distributed import World
 from repro.training.loop import Training, run
-from repro.training.optim import Cosine, Optimisation
+from repro.training.optim import Optimisation, Schedule
 from tests.training.resumed_run import main as run_to_the_end
 from tests.training.small import TRAININGS, small_meta_training, small_pretraining
 
@@ -125,8 +125,11 @@ def checkpoints(tiny: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path
     [
         ({"seed": 8}, "with seed = 7, now it is 8"),
         ({"shot": 1}, "with batch.shot = 2, now it is 1"),
-        ({"optimisation": Optimisation(0.1, Cosine(), clip=5.0)}, "with optimisation.lr = 0.05, now it is 0.1"),
-        ({"optimisation": Optimisation(0.05, clip=5.0)}, r"schedule = 'Cosine\(\)', now it is 'Constant\(\)'"),
+        (
+            {"optimisation": Optimisation(0.1, Schedule("cosine"), clip=5.0)},
+            "with optimisation.lr = 0.05, now it is 0.1",
+        ),
+        ({"optimisation": Optimisation(0.05, clip=5.0)}, r"schedule.name = 'cosine', now it is 'constant'"),
     ],
 )
 def test_other_settings_are_refused_by_name(

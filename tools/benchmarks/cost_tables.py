@@ -9,13 +9,10 @@ from tools.benchmarks.costs import (
     FLOAT,
     IMAGES,
     SPEED,
+    Costs,
     Training,
     backbone,
-    backbone_of,
-    measured_tasks,
-    meta_trainings,
-    pretrainings,
-    settings,
+    planned,
     stored_rows,
 )
 
@@ -24,7 +21,10 @@ MB, GB, HOUR = 1e6, 1e9, 3600
 
 def tables() -> str:
     """All of them, a blank line between two."""
-    return "\n\n".join("\n".join(table) for table in (_units(), _datasets(), _trainings(), _stages()))
+    settings = planned()
+    costs = Costs(settings)
+    every = (_units(costs), _datasets(costs), _trainings(costs), _stages(costs, len(settings)))
+    return "\n\n".join("\n".join(table) for table in every)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -34,10 +34,9 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[st
         yield f"| {' | '.join(map(str, row))} |"
 
 
-def _units() -> Iterator[str]:
-    params, _ = settings()
+def _units(costs: Costs) -> Iterator[str]:
     head = ("backbone", "weights", "GFLOP forward", "GFLOP in training", "kept for backward", "checkpoint")
-    names = {(params.backbones[name].name, params.datasets[name].size) for name in IMAGES}
+    names = {(each.backbone.name, costs.sizes[each.dataset]) for each in costs.of_pretraining}
     rows = []
     for name, size in sorted(names):
         one = backbone(name, size)
@@ -48,15 +47,15 @@ def _units() -> Iterator[str]:
     yield from _table(head, rows)
 
 
-def _datasets() -> Iterator[str]:
-    params, grid = settings()
+def _datasets(costs: Costs) -> Iterator[str]:
     head = ("dataset", "images", "packed", "embedded per model", "models", "all models")
-    rows, packed_bytes, model_bytes = [], 0, 0
+    rows: list[tuple[object, ...]] = []
+    packed_bytes = model_bytes = 0
     for name, roles in IMAGES.items():
-        size, unit = params.datasets[name].size, backbone_of(name, params)
+        size, unit = costs.sizes[name], costs.backbone(name)
         packed, embedded = sum(roles) * size * size * 3, stored_rows(name) * DIM * FLOAT
-        lines = [line["dataset"] for line in grid["pretrained"].values()]
-        models = [*lines, *(line["cell"]["dataset"] for line in grid["cells"].values())].count(name)
+        trained = [*(each.dataset for each in costs.of_pretraining), *(each.dataset for each in costs.of_training)]
+        models = trained.count(name)
         stored = models * (embedded + FLOAT * unit.weights)
         packed_bytes, model_bytes = packed_bytes + packed, model_bytes + stored
         sizes = (f"{packed / GB:.2f} GB", f"{embedded / GB:.2f} GB", models, f"{stored / GB:.1f} GB")
@@ -66,11 +65,10 @@ def _datasets() -> Iterator[str]:
     yield from _table(head, rows)
 
 
-def _trainings() -> Iterator[str]:
-    params, grid = settings()
+def _trainings(costs: Costs) -> Iterator[str]:
     kinds = {
-        "pre-training": [one for one in pretrainings(params, grid["pretrained"].values()) if one.steps],
-        "meta-training": list(meta_trainings(params, grid)),
+        "pre-training": [one for one in costs.pretrainings() if one.steps],
+        "meta-training": list(costs.meta_trainings()),
     }
     head = (
         "work",
@@ -101,13 +99,9 @@ def _totals(group: list[Training]) -> tuple[object, ...]:
     return len(group), steps, between, kept, *operations, f"{(trained + embedded) / SPEED / HOUR:.1f}"
 
 
-def _stages() -> Iterator[str]:
-    params, grid = settings()
-    cells = len(grid["cells"])
-    evaluations = cells + len(grid["untrained"]) + len(grid["adapted"])
-    others = 2 + 2 + 1  # shared code, the experiment, the paper
-    stages = 2 * len(IMAGES) + len(grid["pretrained"]) + cells + evaluations + others
-    tasks = list(measured_tasks(params, grid))
+def _stages(costs: Costs, planned_stages: int) -> Iterator[str]:
+    stages, evaluations = planned_stages + 3 + 1, len(costs.of_evaluation)  # the experiment's three, and `plan` itself
+    tasks = list(costs.measured_tasks())
     number, queries = sum(count for _, count in tasks), sum(30 * way * count for way, count in tasks)
     bytes_per_task = FLOAT * (len(MEASURES) + len(KEYS) - 1)  # the protocol's name takes next to nothing
     head = ("stages", "evaluations", "tasks measured", "queries scored", "record, a task", "records, at most")

@@ -1,10 +1,11 @@
 """What the paper's whole grid costs: operations, bytes, stages and steps, counted from its settings without running it.
 
 Operations of a backbone are counted by torch on tensors without content; a multiplication and an addition are two.
-Steps, batches and lines come from tools/scales/paper.yaml and paper/grid.yaml. Hours are operations at a stated speed.
+Steps, batches and cells come from the settings of the scale `paper`. Hours are operations at a stated speed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,12 +15,16 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from repro import paths
 from repro.methods.registry import method_class
 from repro.models import create_backbone
-from stages._grid import read_grid
-from stages._params import Params, read_params
-from stages.shared.models import EXEMPLARS
-from stages.shared.training import without_pretraining
+from repro.options import checked
+from repro.trained.folders import EXEMPLARS
+from stages.settings import scales
+from stages.settings.grid import Grid
+from stages.settings.kinds import EpisodesSettings, EvaluateSettings, PretrainSettings, SplitsSettings, TrainSettings
+from stages.settings.params import Params
+from stages.settings.resolving import Resolver
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEED = 50e12  # operations a second: an A100 at a sixth of its bf16 peak, a guess for 84-pixel images
@@ -82,13 +87,15 @@ def backbone(name: str, size: int) -> Backbone:
     return Backbone(forward // 2, counter.get_total_flops() // 2, weights, sum(kept.values()) // 2)
 
 
-def settings() -> tuple[Params, dict[str, dict[str, Any]]]:
-    """The paper's scale and the grid."""
-    return read_params(ROOT / "tools" / "scales" / "paper.yaml"), read_grid(ROOT)
-
-
-def backbone_of(dataset: str, params: Params) -> Backbone:
-    return backbone(params.backbones[dataset].name, params.datasets[dataset].size)
+def planned() -> list[Any]:
+    """What every stage of the grid at the paper's scale is run with."""
+    texts = {file: (ROOT / file).read_text() for file in scales.CHOSEN}
+    with chdir(ROOT):
+        scaled = scales.scaled("paper", texts)
+        params = checked(Params, scales.read(scaled[paths.PARAMS]), str(paths.PARAMS))
+        grid = checked(Grid, scales.read(scaled[paths.GRID]), str(paths.GRID))
+        every = Resolver(params, grid, ROOT).all()
+        return [settings for _, name, settings in every if name != paths.EXPERIMENT]
 
 
 def stored_rows(dataset: str) -> int:
@@ -96,53 +103,59 @@ def stored_rows(dataset: str) -> int:
     return sum(IMAGES[dataset][1:]) + EXEMPLARS * SEEN_CLASSES[dataset]
 
 
-def steps_per_epoch(dataset: str, params: Params) -> int:
-    return IMAGES[dataset][0] // params.pretraining.batch
+class Costs:
+    """The grid's trainings and tasks, counted from its settings."""
 
+    def __init__(self, settings: list[Any]) -> None:
+        self.of_pretraining = [each for each in settings if isinstance(each, PretrainSettings)]
+        self.of_training = [each for each in settings if isinstance(each, TrainSettings)]
+        self.of_evaluation = [each for each in settings if isinstance(each, EvaluateSettings)]
+        self.episodes = {each.dataset: each.episodes for each in settings if isinstance(each, EpisodesSettings)}
+        self.sizes = {each.dataset: each.size for each in settings if isinstance(each, SplitsSettings)}
+        self.by_name = {each.name: each for each in self.of_pretraining}
 
-def pretrainings(params: Params, lines: Iterable[dict[str, Any]]) -> Iterator[Training]:
-    """Every line that is trained; after each epoch the images of the validation tasks are embedded."""
-    for line in lines:
-        dataset, batch = line["dataset"], params.pretraining.batch
-        unit, epochs = backbone_of(dataset, params), 0 if line.get("random") else params.pretraining.epochs[dataset]
-        episodes, selection = params.episodes[dataset], params.measuring.selection
-        drawn = episodes.calibration * selection.way * (1 + episodes.query)
-        steps = epochs * steps_per_epoch(dataset, params)
-        embedded = epochs * min(drawn, IMAGES[dataset][1]) + stored_rows(dataset)
-        trained = float(steps) * batch * unit.step
-        yield Training(dataset, steps, batch, batch * unit.kept, trained, float(embedded) * unit.forward)
+    def backbone(self, dataset: str) -> Backbone:
+        """One image's pass through the backbone of a dataset."""
+        return backbone(self.by_name[f"{dataset}-standard"].backbone.name, self.sizes[dataset])
 
+    def pretrainings(self) -> Iterator[Training]:
+        """Every backbone that is trained; after each epoch the images of the validation tasks are embedded."""
+        for each in self.of_pretraining:
+            dataset, pretraining, unit = each.dataset, each.pretraining, self.backbone(each.dataset)
+            epochs = 0 if each.random else pretraining.epochs
+            episodes = self.episodes[dataset]
+            drawn = episodes.calibration * each.way * (1 + episodes.query)
+            steps = epochs * (IMAGES[dataset][0] // pretraining.batch)
+            embedded = epochs * min(drawn, IMAGES[dataset][1]) + stored_rows(dataset)
+            trained = float(steps) * pretraining.batch * unit.step
+            kept = pretraining.batch * unit.kept
+            yield Training(dataset, steps, pretraining.batch, kept, trained, float(embedded) * unit.forward)
 
-def meta_trainings(params: Params, grid: dict[str, dict[str, Any]]) -> Iterator[Training]:
-    """Every cell; a backbone that does not learn embeds the training images once instead of passing every step's.
+    def meta_trainings(self) -> Iterator[Training]:
+        """Every cell; a backbone that does not learn embeds the training images once instead of every step's.
 
-    From random weights the steps of pre-training come on top.
-    """
-    for line in grid["cells"].values():
-        cell, dataset = line["cell"], line["cell"]["dataset"]
-        chosen, unit = params.methods[cell["method"]], backbone_of(dataset, params)
-        options = {**chosen.options, **cell.get("options", {})}
-        method = method_class(cell["method"])(nn.Linear(1, 1), DIM, SEEN_CLASSES[dataset], **options)
-        spec, training = method.batch_spec(cell["shot"]), chosen.training
-        assert spec is not None and training is not None
-        images = spec.tasks * spec.classes * (spec.shot + spec.queries) + spec.free
-        if grid["pretrained"][line["pretrained"]].get("random"):
-            steps = params.pretraining.epochs[dataset] * steps_per_epoch(dataset, params)
-            optimisation = params.pretraining.optimisation.model_dump()
-            training = without_pretraining(training, {"steps": steps, "optimisation": optimisation})
-        learns = any(one.requires_grad for one in method.backbone.parameters())
-        validations = -(-training.steps // training.validate_every)
-        rows = validations * (IMAGES[dataset][1] + IMAGES[dataset][3]) + stored_rows(dataset)
-        rows += 0 if learns else IMAGES[dataset][0]
-        trained = float(training.steps) * images * unit.step if learns else 0.0
-        kept = images * unit.kept if learns else 0
-        yield Training(dataset, training.steps, images, kept, trained, float(rows) * unit.forward)
+        From random weights the steps of pre-training come on top.
+        """
+        for each in self.of_training:
+            dataset, training, start = each.dataset, each.training, self.by_name[each.pretrained]
+            unit = self.backbone(dataset)
+            method = method_class(each.method)(nn.Linear(1, 1), DIM, SEEN_CLASSES[dataset], **each.options)
+            spec = method.batch_spec(each.shot)
+            assert spec is not None and training is not None
+            images = spec.tasks * spec.classes * (spec.shot + spec.queries) + spec.free
+            if start.random:
+                steps = start.pretraining.epochs * (IMAGES[dataset][0] // start.pretraining.batch)
+                training = training.from_random_weights(steps, start.pretraining)
+            learns = any(one.requires_grad for one in method.backbone.parameters())
+            validations = -(-training.steps // training.validate_every)
+            rows = validations * (IMAGES[dataset][1] + IMAGES[dataset][3]) + stored_rows(dataset)
+            rows += 0 if learns else IMAGES[dataset][0]
+            trained = float(training.steps) * images * unit.step if learns else 0.0
+            kept = images * unit.kept if learns else 0
+            yield Training(dataset, training.steps, images, kept, trained, float(rows) * unit.forward)
 
-
-def measured_tasks(params: Params, grid: dict[str, dict[str, Any]]) -> Iterator[tuple[int, int]]:
-    """Ways and number of test tasks of every cell and way that is measured."""
-    for line in [*grid["cells"].values(), *grid["untrained"].values(), *grid["adapted"].values()]:
-        stored = {entry.way: entry.tasks for entry in params.episodes[line["cell"]["dataset"]].test}
-        for way in line["measure"]["ways"]:
-            number = max(stored) if way == "all" else way
-            yield number, stored[number]
+    def measured_tasks(self) -> Iterator[tuple[int, int]]:
+        """Ways and number of test tasks of every cell and way that is measured."""
+        for each in self.of_evaluation:
+            stored = {entry.way: entry.tasks for entry in self.episodes[each.dataset].test}
+            yield from ((way, stored[way]) for way in each.ways)

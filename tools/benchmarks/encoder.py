@@ -15,6 +15,7 @@ from torch import nn
 from repro.data.dataset import Dataset
 from repro.data.episodes import Tasks, TaskSpec
 from repro.data.loading import ImageStore, normalise
+from repro.data.pixels import PixelsInMemory
 from repro.evaluation.embed import Embedded, embed
 from repro.methods.base import Method
 from repro.methods.castle import Castle
@@ -32,7 +33,7 @@ def bench_encoder(way: int, repeats: int) -> dict[str, float]:
     backbone, dim = create_backbone("castle_resnet12", 3)
     dataset = example_dataset()
     one = np.random.default_rng(0).integers(0, 256, (1, SIZE, SIZE, 3), dtype=np.uint8)
-    dataset = replace(dataset, images_NHWC=np.broadcast_to(one, (len(dataset.labels_N), SIZE, SIZE, 3)))
+    dataset = replace(dataset, pixels=PixelsInMemory(np.broadcast_to(one, (len(dataset.labels_N), SIZE, SIZE, 3))))
     some_N, spec = torch.arange(SOME_IMAGES), TaskSpec("test", way, 1, TASKS)
     images_of_a_task = way * (spec.shot + spec.query) + spec.seen_queries
     encoding = Part(

@@ -18,6 +18,7 @@ from torch import nn
 
 from repro.data.dataset import ClassInfo, Dataset, Header
 from repro.data.episodes import Tasks, TaskSpec, draw_tasks
+from repro.data.pixels import PixelsInMemory
 from repro.evaluation.bound import BoundTasks, TaskPool
 from repro.evaluation.embed import Embedded
 from repro.evaluation.protocol import Measured, generalised
@@ -110,7 +111,9 @@ def example_dataset(seen: int = 64, test: int = 20, seen_images: int = 200, test
     roles = {"train": nothing, "val": nothing, "test": torch.arange(len(test_labels)), "seen_val": nothing}
     roles["seen_test"] = torch.arange(len(test_labels), len(labels_N))
     header = Header("benchmark", classes, ("all",), "none")
-    return Dataset(header, np.zeros((0, 1, 1, 1), np.uint8), labels_N, torch.zeros_like(labels_N), roles)
+    return Dataset(
+        header, PixelsInMemory(np.zeros((0, 1, 1, 1), np.uint8)), labels_N, torch.zeros_like(labels_N), roles
+    )
 
 
 def example_embeddings(dataset: Dataset, dim: int) -> Embedded:
@@ -212,7 +215,8 @@ def _average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
 def reference_sampling(dataset: Dataset, spec: TaskSpec, tasks: int) -> list[tuple[torch.Tensor, ...]]:
     """Tasks drawn one by one: a permutation of the classes, of each class's images and of the seen images."""
     images = {int(label): torch.nonzero(dataset.labels_N == label).flatten() for label in dataset.labels_of(spec.split)}
-    labels, seen, drawn = dataset.labels_of(spec.split), dataset.roles["seen_test"], []
+    labels, seen = dataset.labels_of(spec.split), dataset.roles["seen_test"]
+    drawn: list[tuple[torch.Tensor, ...]] = []
     for _ in range(tasks):
         classes = labels[torch.randperm(len(labels))[: spec.way]]
         rows = [images[int(label)] for label in classes]

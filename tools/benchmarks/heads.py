@@ -20,7 +20,7 @@ from repro.data.seeding import generator
 from repro.methods.acastle import ACastle
 from repro.methods.base import EmbeddedBatch
 from repro.methods.castle import Castle
-from repro.methods.shared.synthesis import draw_tasks
+from repro.methods.shared.synthesis import draw_class_sets
 from repro.models.neural_dictionary import ReleasedDictionary
 from tools.benchmarks.timing import interleaved, threads
 
@@ -82,7 +82,7 @@ def _released(method: Castle | ACastle) -> ReleasedDictionary:
 
 def reference_loss(method: Castle | ACastle, batch: EmbeddedBatch, draws: torch.Generator) -> Tensor:
     """The released formulation of `method.loss`, with the tasks that the same generator gives there."""
-    tasks_TW = draw_tasks(batch.labels_TC.shape[1], method.classifiers, method.ways, draws)
+    tasks_TW = draw_class_sets(batch.labels_TC.shape[1], method.classifiers, method.ways, draws)
     if isinstance(method, Castle):
         return reference_castle(method, batch, tasks_TW)
     return reference_acastle(method, batch, tasks_TW)

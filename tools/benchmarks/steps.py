@@ -17,7 +17,7 @@ from repro.methods.base import EmbeddedBatch
 from repro.methods.castle import Castle
 from repro.models import create_backbone
 from repro.models.device import PLAIN
-from repro.training.optim import Constant, Optimisation
+from repro.training.optim import Optimisation
 from tools.benchmarks.heads import CLASSES, QUERIES, example, reference_loss
 from tools.benchmarks.timing import Part, interleaved_parts, threads
 
@@ -51,7 +51,7 @@ def _pass(backbone: nn.Module, images_NCHW: Tensor) -> None:
 
 def _updating(model: nn.Module) -> Callable[[], object]:
     groups = [{"name": "all", "params": list(model.parameters()), "lr_scale": 1.0}]
-    optimiser = Optimisation(1e-4, Constant()).optimiser(model, groups)
+    optimiser = Optimisation(1e-4).optimiser(model, groups)
     return optimiser.step
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from repro.files import signals_noted
+from repro.files import collect_signals
 from tools.scheduling.clusters import joined, local
 from tools.scheduling.holding import held
 from tools.scheduling.pipeline import Pipeline
@@ -56,7 +56,7 @@ def _run_on_ray(options: argparse.Namespace, schedule: Schedule, board: Board, l
     """Run the schedule to its end or to the first signal; give the signals."""
     with ExitStack() as until_end:
         with joined(options.address, log) if options.address else local(options.local or 2, log) as engine:
-            signals = until_end.enter_context(signals_noted())  # after Ray, which sets handlers of its own
+            signals = until_end.enter_context(collect_signals())  # after Ray, which sets handlers of its own
             schedule.check_room(engine)
             with board.shown():
                 schedule.run(engine, board.tell, signals)

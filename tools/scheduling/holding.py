@@ -1,6 +1,5 @@
 """One `tools/cluster` per workspace."""
 
-import fcntl
 import os
 import socket
 import time
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from repro.errors import BadInput
+from repro.files import try_to_lock
 
 
 @contextmanager
@@ -16,12 +16,10 @@ def held(file: Path) -> Iterator[None]:
     """Hold the workspace; raises BadInput that names who holds it. The lock goes with the process, however it ends."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_to_lock(stream):
             stream.seek(0)
             who = stream.read().strip() or "another process"
-            raise BadInput(f"this workspace is held by {who}; wait for it, or stop it with Ctrl-C") from None
+            raise BadInput(f"this workspace is held by {who}; wait for it, or stop it with Ctrl-C")
         stream.truncate(0)
         stream.write(
             f"tools/cluster, process {os.getpid()} on {socket.gethostname()} since {time.strftime('%H:%M:%S')}"

@@ -6,7 +6,6 @@ ends: the command and all that it started get SIGTERM and, after some seconds, S
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import select
@@ -14,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 GRACE_SECONDS = 10.0
 TICK = 0.05
@@ -22,11 +22,13 @@ STOPPED = 128 + signal.SIGTERM
 
 def main(log: str, commands: list[list[str]]) -> int:
     """Run the commands with their output appended to the log; give the first exit code that is not 0."""
+    from repro.files import wait_to_lock
+
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # a local Ray starts its processes with it blocked
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(STOPPED))
     with open(log, "ab", buffering=0) as stream:
         # Held by everything that writes to the log: the command of a lost worker ends before its successor begins.
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        wait_to_lock(stream)
         for command in commands:
             code = STOPPED if _deserted(0) else _run(command, stream.fileno())
             if code != 0:
@@ -65,5 +67,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
     if os.fork() == 0:  # no child of the worker's: Ray kills those with the worker, which would leave the command alone
         print(main(sys.argv[1], json.loads(sys.argv[2])), flush=True)

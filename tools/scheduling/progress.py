@@ -11,8 +11,11 @@ MOVING = ("queued", "running")
 class Needs(Protocol):
     """What a stage reserves."""
 
-    num_cpus: int
-    num_gpus: float
+    @property
+    def num_cpus(self) -> int: ...
+
+    @property
+    def num_gpus(self) -> float: ...
 
 
 @dataclass

@@ -1,7 +1,6 @@
 """What the tracking tools start, find and fill: the embedded server, Omniboard, the copy of `runs/` in Mongo."""
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -22,18 +21,27 @@ from pymongo.database import Database
 from pymongo.errors import PyMongoError
 
 from repro.errors import BadInput
-from stages._tracking import ROOT, redact
-from stages._tracking_mongo import DATABASE, connected, copied_states, copy_run, state
+from repro.files import try_to_lock, wait_to_lock
+from stages.tracking import run_folders
+from stages.tracking.deleted import deleted_runs
+from stages.tracking.mongo import DATABASE, connected, copied_states, copy_run, hosts, state
+from stages.tracking.names import PLAIN, printable
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 FIRST_SETTINGS = {"auto_refresh_interval": 10, "row_height": 45}
 
 
 def say(text: str) -> None:
-    """Tell the user at once."""
-    print(text, flush=True)
+    """Tell the user at once, in a line that a terminal only shows."""
+    print(printable(text), flush=True)
+
+
+def complain(problem: str) -> None:
+    """The same for what went wrong."""
+    print(f"error: {printable(problem)}", file=sys.stderr, flush=True)
 
 
 # Processes
@@ -45,7 +53,8 @@ class Service:
     def __init__(self, name: str, command: list[str], log: Path, **environment: str) -> None:
         self.name = name
         self.log = log
-        with log.open("wb") as output:
+        log.unlink(missing_ok=True)
+        with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as output:
             # A session of its own: an interrupt at the terminal reaches this process alone, which then stops the child.
             # Standard input is a pipe that closes with this process, whatever ends it: the child leaves then.
             self._process = subprocess.Popen(
@@ -58,10 +67,9 @@ class Service:
             )
 
     def check(self) -> None:
-        """Raise BadInput with the last words of a child that has ended."""
-        if self._process.poll() is not None:
-            words = redact(self.log.read_text(errors="replace")).strip().splitlines() or ["it printed nothing"]
-            raise BadInput(f"{self.name} has ended ({words[-1]}); its log is {self.log}")
+        """Raise BadInput where the child has ended; its words stay in the log, they may hold the server's password."""
+        if (code := self._process.poll()) is not None:
+            raise BadInput(f"{self.name} has ended with exit code {code}; its log is {self.log}")
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
         """Wait for the child to be ready; raises BadInput where it ends or takes too long."""
@@ -114,12 +122,10 @@ def running_embedded(home: Path) -> str | None:
     folder = home / "mongo"
     try:
         with (folder / "lock").open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return f"mongodb://127.0.0.1:{(folder / 'port').read_text()}/{DATABASE}"
+            running = not try_to_lock(lock)
     except FileNotFoundError:
-        pass
-    return None
+        return None
+    return f"mongodb://127.0.0.1:{(folder / 'port').read_text()}/{DATABASE}" if running else None
 
 
 @contextlib.contextmanager
@@ -151,7 +157,7 @@ def install_omniboard(home: Path) -> Path:
     digest = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
     stamp = folder / "installed.sha256"
     with (home / "install.lock").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
+        wait_to_lock(turn)
         if stamp.is_file() and stamp.read_text() == digest:
             return folder
         say(f"installing Omniboard from npm into {folder}: once, about 2 minutes and 530 MB")
@@ -166,10 +172,14 @@ def install_omniboard(home: Path) -> Path:
 
 
 @contextlib.contextmanager
-def dashboard(home: Path, folder: Path, url: str, port: int) -> Iterator[Service]:
-    """Run Omniboard on 127.0.0.1 with the database at `url`; the URL goes by environment, not by command line."""
+def dashboard(home: Path, folder: Path, url: str, port: int, address: str | None = None) -> Iterator[Service]:
+    """Run Omniboard on 127.0.0.1 with the database at `url`; the URL goes by environment, not by command line.
+
+    Browsers reach it under `address` too, where that is given.
+    """
     command = ["node", str(HERE / "omniboard.js"), str(folder)]
-    service = Service("Omniboard", command, home / "omniboard.log", MONGO_URI=with_database(url), PORT=str(port))
+    environment = {"MONGO_URI": with_database(url), "PORT": str(port), "ADDRESS": address or ""}
+    service = Service("Omniboard", command, home / "omniboard.log", **environment)
     try:
         service.wait_until(lambda: _lists_runs(port))
         yield service
@@ -216,21 +226,19 @@ def sync(
 ) -> list[str]:
     """Copy the runs whose state differs from `known`, and update that; give a sentence for each that is no record."""
     problems = []
-    folders = sorted(folder for folder in runs.iterdir() if is_run(folder)) if runs.is_dir() else []
-    due = [(folder, now) for folder in folders if known.get(folder.name) != (now := state(folder))]
-    for number, (folder, now) in enumerate(due, start=1):
+    due = {folder: now for folder in run_folders(runs) if known.get(folder.name) != (now := state(folder))}
+    known.update({folder.name: now for folder, now in due.items()})
+    deleted = deleted_runs(database) if due else set()
+    missing = [folder for folder in due if folder.name not in deleted]
+    for number, folder in enumerate(missing, start=1):
         try:
+            if not PLAIN.fullmatch(folder.name):
+                raise BadInput(f"{folder} is not named as a run is; remove it, or rename it to letters and . _ + -")
             copy_run(folder, database)
-            show(f"{number}/{len(due)} {folder.name}")
+            show(f"{number}/{len(missing)} {folder.name}")
         except BadInput as error:
             problems.append(str(error))
-        known[folder.name] = now
     return problems
-
-
-def is_run(folder: Path) -> bool:
-    """Tell run folders from what else lies in `runs/`."""
-    return folder.is_dir() and not folder.name.startswith((".", "_"))
 
 
 @contextlib.contextmanager
@@ -239,9 +247,14 @@ def opened(url: str) -> Iterator[tuple[Database[dict[str, Any]], dict[str, str]]
     with connected(url) as database:
         try:
             yield database, copied_states(database)
-        except PyMongoError as error:
-            reason = redact(str(error)).partition(",")[0]
-            raise BadInput(f"Mongo at {redact(url)} does not answer ({reason}); start it and try again") from None
+        except PyMongoError as error:  # named by its kind: its text may hold the URL
+            name = f"Mongo at {place(url, database)}"
+            raise BadInput(f"{name} does not answer ({type(error).__name__}); start it and try again") from None
+
+
+def place(url: str, database: Database[dict[str, Any]]) -> str:
+    """Where the runs are, without user and password."""
+    return f"{hosts(url)}, database {database.name}"
 
 
 def home() -> Path:

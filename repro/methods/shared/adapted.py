@@ -22,7 +22,7 @@ class Adapted(TunedPerTask):
     """
 
     base_class: type[Method]
-    tuning_grid = tuple({"steps": steps, "lr": lr} for steps, lr in product((5, 20), (0.01, 0.1, 0.3, 1.0)))
+    tuning_grid = tuple({"steps": steps, "lr": lr} for steps, lr in product((5, 20), (0.1, 0.3)))
 
     def __init__(
         self,

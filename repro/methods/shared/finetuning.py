@@ -94,25 +94,26 @@ class Distillation:
     weight: float
     temperature: float
 
-    def anchor(self, images: Tensor) -> "Anchor":
-        """Bind to images (…×D): what the old classifier says about them is computed once."""
-        softened = (images @ self.old_SD.T / self.temperature).softmax(dim=-1)
-        return Anchor(softened, self.weight, self.temperature)
+    @property
+    def share(self) -> float:
+        """The gradient with respect to the logits is this times (new − old), both softened."""
+        return self.weight * self.temperature
 
+    def targets(self, images: Tensor) -> Tensor:
+        """What the old classifier adds to the one-hot targets of these images (…×D → …×S)."""
+        return self.share * (images @ self.old_SD.T / self.temperature).softmax(dim=-1)
 
-@dataclass(frozen=True)
-class Anchor:
-    """The old classifier's softened probabilities (…×S) of some images."""
+    def predictions(self, logits: Tensor) -> Tensor:
+        """Probabilities, and the softened ones of the seen classes on top (…×C); the logits are spent.
 
-    old: Tensor
-    weight: float
-    temperature: float
-
-    def add_gradient(self, gradient: Tensor, logits: Tensor) -> None:
-        """Add the distillation loss's gradient with respect to the logits (…×C), in place."""
-        seen = self.old.shape[-1]
-        new = (logits[..., :seen] / self.temperature).softmax(dim=-1)
-        gradient[..., :seen].add_(new.sub_(self.old), alpha=self.weight * self.temperature)
+        softmax(z) is softmax(z/T) to the power of T, normalised anew: one exponential gives both.
+        """
+        soft = logits.sub_(logits.amax(dim=-1, keepdim=True)).div_(self.temperature).exp_()
+        seen = soft[..., : len(self.old_SD)]
+        found = soft.pow(self.temperature)
+        found.mul_(1 / found.sum(dim=-1, keepdim=True))
+        found[..., : len(self.old_SD)].addcmul_(seen, self.share / seen.sum(dim=-1, keepdim=True))
+        return found
 
 
 def finetune(
@@ -152,20 +153,23 @@ def _finetune_part(
     steps: int,
     rate: float,
 ) -> Tuned:
-    stored_N1D, support_TND = stored_SMD.flatten(0, 1).unsqueeze(1), support_TWKD.flatten(1, 2)
-    step = rate / (len(stored_N1D) + support_TND.shape[1])  # the gradients below are sums over images
-    anchor_N1S = distillation.anchor(stored_N1D) if distillation else None
-    anchor_TNS = distillation.anchor(support_TND) if distillation else None
+    stored_ND, support_TND = stored_SMD.flatten(0, 1), support_TWKD.flatten(1, 2)
+    step = rate / (len(stored_ND) + support_TND.shape[1])  # the gradients below are sums over images
+    # A logit's gradient is prediction − target, and the targets' part of every sum is constant.
+    wanted_TCD, counts_TC = _targets(stored_SMD, support_TWKD, distillation)
     weights_TCD = weights_TCD.clone()
     scale_TD = weights_TCD.new_zeros(len(weights_TCD), weights_TCD.shape[2])
     bias_TD = scale_TD.clone()
     for _ in range(steps):
         effective_TCD = weights_TCD * (1 + scale_TD).unsqueeze(1)
         offsets_TC = (weights_TCD @ bias_TD.unsqueeze(2)).squeeze(2)
-        by_effective_TCD, by_offset_TC = _stored_gradient(effective_TCD, offsets_TC, stored_SMD, anchor_N1S)
-        of_support_TCD, of_support_TC = _support_gradient(effective_TCD, offsets_TC, support_TWKD, anchor_TNS)
-        by_effective_TCD += of_support_TCD
-        by_offset_TC += of_support_TC
+        stored_logits = torch.addmm(offsets_TC.flatten(), stored_ND, effective_TCD.flatten(0, 1).T)
+        stored_NTC = _predictions(stored_logits.view(-1, *offsets_TC.shape), distillation)
+        support_logits_TNC = torch.baddbmm(offsets_TC.unsqueeze(1), support_TND, effective_TCD.transpose(1, 2))
+        support_TNC = _predictions(support_logits_TNC, distillation)
+        by_effective_TCD = (stored_NTC.flatten(1).T @ stored_ND).view_as(effective_TCD)
+        by_effective_TCD.baddbmm_(support_TNC.transpose(1, 2), support_TND).sub_(wanted_TCD)
+        by_offset_TC = stored_NTC.sum(dim=0).add_(support_TNC.sum(dim=1)).sub_(counts_TC)
         # Chain rule from E = W⊙(1 + scale) and o = W·bias.
         by_scale_TD = (by_effective_TCD * weights_TCD).sum(dim=1)
         by_bias_TD = (by_offset_TC.unsqueeze(1) @ weights_TCD).squeeze(1)
@@ -177,30 +181,18 @@ def _finetune_part(
     return Tuned(weights_TCD, scale_TD, bias_TD)
 
 
-def _stored_gradient(
-    effective_TCD: Tensor, offsets_TC: Tensor, stored_SMD: Tensor, anchor_N1S: Anchor | None
-) -> tuple[Tensor, Tensor]:
-    """Summed gradients of the stored images with respect to E (T×C×D) and o (T×C)."""
-    seen, per_class, _ = stored_SMD.shape
-    stored_ND = stored_SMD.flatten(0, 1)
-    logits = torch.addmm(offsets_TC.flatten(), stored_ND, effective_TCD.flatten(0, 1).T)
-    logits_NTC = logits.view(-1, *offsets_TC.shape)
-    gradient_NTC = logits_NTC.softmax(dim=-1)
-    gradient_NTC.view(seen, per_class, *offsets_TC.shape).diagonal(dim1=0, dim2=3).sub_(1)
-    if anchor_N1S:
-        anchor_N1S.add_gradient(gradient_NTC, logits_NTC)
-    return (gradient_NTC.flatten(1).T @ stored_ND).view_as(effective_TCD), gradient_NTC.sum(dim=0)
+def _predictions(logits: Tensor, distillation: Distillation | None) -> Tensor:
+    return distillation.predictions(logits) if distillation else logits.softmax(dim=-1)
 
 
-def _support_gradient(
-    effective_TCD: Tensor, offsets_TC: Tensor, support_TWKD: Tensor, anchor_TNS: Anchor | None
-) -> tuple[Tensor, Tensor]:
-    """Summed gradients of every task's own support images with respect to E (T×C×D) and o (T×C)."""
-    tasks, ways, shots, _ = support_TWKD.shape
-    support_TND = support_TWKD.flatten(1, 2)
-    logits_TNC = torch.baddbmm(offsets_TC.unsqueeze(1), support_TND, effective_TCD.transpose(1, 2))
-    gradient_TNC = logits_TNC.softmax(dim=-1)
-    gradient_TNC.view(tasks, ways, shots, -1)[..., -ways:].diagonal(dim1=1, dim2=3).sub_(1)
-    if anchor_TNS:
-        anchor_TNS.add_gradient(gradient_TNC, logits_TNC)
-    return gradient_TNC.transpose(1, 2) @ support_TND, gradient_TNC.sum(dim=1)
+def _targets(stored_SMD: Tensor, support_TWKD: Tensor, distillation: Distillation | None) -> tuple[Tensor, Tensor]:
+    """Target-weighted sums of the images (T×C×D) and sums of the targets (T×C), over stored and support images."""
+    seen_TSD = stored_SMD.sum(dim=1).expand(len(support_TWKD), -1, -1)
+    counts_TC = seen_TSD.new_full((len(support_TWKD), len(stored_SMD)), stored_SMD.shape[1])
+    if distillation:
+        stored_ND, support_TND = stored_SMD.flatten(0, 1), support_TWKD.flatten(1, 2)
+        of_stored_NS, of_support_TNS = distillation.targets(stored_ND), distillation.targets(support_TND)
+        seen_TSD = seen_TSD + of_stored_NS.T @ stored_ND + of_support_TNS.transpose(1, 2) @ support_TND
+        counts_TC = counts_TC + of_stored_NS.sum(dim=0) + of_support_TNS.sum(dim=1)
+    shots_TW = counts_TC.new_full(support_TWKD.shape[:2], support_TWKD.shape[2])
+    return torch.cat([seen_TSD, support_TWKD.sum(dim=2)], dim=1), torch.cat([counts_TC, shots_TW], dim=1)

@@ -7,8 +7,6 @@ Divergence: the paper fine-tunes the whole network for every one of 10,000 tasks
 embedding's scale and bias adapt while the backbone stays fixed, which keeps the ten thousand fits affordable.
 """
 
-from itertools import product
-
 import torch
 from torch import Tensor, nn
 
@@ -17,11 +15,16 @@ from repro.methods.shared.finetuning import Distillation, Tuned, TunedPerTask, f
 
 
 class Incremental(TunedPerTask):
-    """The fine-tuning; `steps`, `lr` and the distillation `weight` are for validation to choose."""
+    """The fine-tuning; `lr` and the distillation `weight` are for validation to choose, for every shot anew.
 
-    tuning_grid = tuple(
-        {"steps": steps, "lr": lr, "weight": weight}
-        for steps, lr, weight in product((5, 10), (3.0, 10.0), (0.3, 1.0, 3.0))
+    A larger rate wants more distillation. Twice the steps cost twice the time and gain nothing on validation tasks.
+    """
+
+    tuning_grid = (
+        {"lr": 3.0, "weight": 0.3},
+        {"lr": 10.0, "weight": 0.3},
+        {"lr": 10.0, "weight": 1.0},
+        {"lr": 30.0, "weight": 3.0},
     )
 
     def __init__(

@@ -1,10 +1,12 @@
 """Eq. 7 of the paper for classifiers of which each task swaps a few: the loss that CASTLE and CASTLE⁻ share.
 
-Dimensions: T tasks, W ways, C classes of the batch, B queries, S seen classes.
+Beside it the few-shot objective, in which a task's classifiers meet each other only.
+Dimensions: T tasks, W ways, C classes of the batch, Q queries of a class, B queries, S seen classes.
 """
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 
 def swapped_cross_entropy(
@@ -29,3 +31,12 @@ def swapped_cross_entropy(
     inside_target_TB = inside_TCB.gather(1, place_B.clamp(min=0).expand(tasks, 1, queries)).squeeze(1)
     outside_target_B = seen_BS.gather(1, labels_B.unsqueeze(1)).squeeze(1)
     return (total_TB - torch.where(place_B < 0, outside_target_B, inside_target_TB)).mean()
+
+
+def own_cross_entropy(new_TWB: Tensor, tasks_TW: Tensor, classes: int) -> Tensor:
+    """Cross-entropy of every task's own queries under its W new classifiers; the B queries come class by class."""
+    new_TWCQ = new_TWB.unflatten(2, (classes, -1))
+    ways, per_class = tasks_TW.shape[1], new_TWCQ.shape[3]
+    own_TWWQ = new_TWCQ.gather(2, tasks_TW[:, None, :, None].expand(-1, ways, -1, per_class))
+    targets_W1 = torch.arange(ways).to(tasks_TW).unsqueeze(1)
+    return cross_entropy(own_TWWQ, targets_W1.expand(len(tasks_TW), ways, per_class))

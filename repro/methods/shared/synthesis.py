@@ -30,7 +30,7 @@ def noise_source(generator: torch.Generator, device: torch.device) -> torch.Gene
     return torch.Generator(device).manual_seed(int(seed))
 
 
-def draw_tasks(classes: int, tasks: int, ways: int, generator: torch.Generator) -> Tensor:
+def draw_class_sets(classes: int, tasks: int, ways: int, generator: torch.Generator) -> Tensor:
     """Random tasks of `ways` distinct classes of a batch, as positions 0 … classes − 1 (T×W; all where fewer)."""
     return torch.rand(tasks, classes, generator=generator).argsort(dim=1)[:, :ways]
 

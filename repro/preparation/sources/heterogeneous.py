@@ -13,6 +13,7 @@ from repro.preparation.collection import Collection
 from repro.preparation.images import RawImage
 from repro.preparation.listing import image_file, read_lines, subfolders
 from repro.preparation.pools import Draw, draw_dataset
+from repro.preparation.sources.cub import cropping, read_birds
 from repro.preparation.sources.image_folder import read_classes
 from repro.preparation.splits import split_sizes
 
@@ -34,9 +35,17 @@ def collect(
     extra: int = 15,
     least_extra: int = 10,
 ) -> Collection:
-    """Draw Heterogeneous from the official folders of FGVC-Aircraft, Cars-196, CUB-200-2011, Stanford Dogs, Indoor-67.
+    """Draw Heterogeneous from the official folders of the five datasets. Raises BadInput.
 
-    `classes` is [seen, val, test] per domain; a seen class needs `per_class` + `least_extra` images. Raises BadInput.
+    aircraft: FGVC-Aircraft, with data/images and data/images_variant_*.txt
+    cars: Cars-196, with cars_annos.mat, or devkit, cars_train and cars_test, or a folder per class
+    birds: CUB-200-2011, with images, images.txt, image_class_labels.txt and classes.txt
+    dogs: Stanford Dogs, with Images and a folder per class in it
+    indoor: Indoor-67, with Images and a folder per class in it
+    classes: [seen, val, test], how many classes of each dataset a split gets
+    per_class: images of a class besides the extra ones
+    extra: images of a seen class that are held out for seen_val and seen_test, half each
+    least_extra: how many of them suffice where a class has no more
     """
     readers: dict[str, tuple[Callable[[Path], Classes], str | Path]] = {
         "aircraft": (read_aircraft, aircraft),
@@ -56,7 +65,7 @@ def collect(
         sizes=split_sizes(classes),
         draw=Draw(extra=extra, per_class=per_class, least_extra=least_extra),
         seed=seed,
-        provenance={"source": "heterogeneous"},
+        provenance={"source": "heterogeneous", "birds": cropping(Path(birds))},
     )
 
 
@@ -70,24 +79,6 @@ def read_aircraft(root: Path) -> Classes:
             number, _, variant = line.partition(" ")
             image = image_file(data / "images" / f"{number}.jpg", root, file, crop_bottom=BANNER)
             classes.setdefault(variant, []).append(image)
-    return classes
-
-
-def read_birds(root: Path) -> Classes:
-    """CUB-200-2011: `images.txt`, `image_class_labels.txt`, `classes.txt` and `images/`."""
-    home = root if (root / "images.txt").exists() else root / "CUB_200_2011"
-    paths, labels, names = (
-        dict(line.split(maxsplit=1) for line in _numbered(home / file))
-        for file in ("images.txt", "image_class_labels.txt", "classes.txt")
-    )
-    classes: Classes = {}
-    for number, path in paths.items():
-        label = labels.get(number)
-        if label not in names:
-            seen = f"{home / 'image_class_labels.txt'}: gives image {number} the label {label}"
-            raise BadInput(f"{seen}, expected one of the {len(names)} in classes.txt")
-        images = classes.setdefault(names[label], [])
-        images.append(image_file(home / "images" / path, root, home / "images.txt"))
     return classes
 
 
@@ -141,11 +132,3 @@ def _matlab(file: Path, field: str) -> Any:
         return loadmat(file, squeeze_me=True)[field].reshape(-1)
     except (OSError, KeyError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
         raise BadInput(f"{file}: cannot be read ({error}), expected Cars-196's Matlab file with {field}") from error
-
-
-def _numbered(file: Path) -> list[str]:
-    lines = read_lines(file, "CUB-200-2011's list of numbers and names")
-    for line in lines:
-        if len(line.split(maxsplit=1)) != 2:
-            raise BadInput(f"{file}: has the line {line!r}, expected a number and a name")
-    return lines

@@ -1,16 +1,19 @@
 """ILSVRC-12's training images: a folder per class (`n01532829/`), files named by class and number."""
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from repro.data.dataset import SPLITS, ClassInfo
 from repro.errors import BadInput
 from repro.preparation.images import RawImage
 from repro.preparation.listing import image_files, read_rows, subfolders
+from repro.preparation.sources.mini_lists import FileList
 
 LISTS = Path(__file__).resolve().parent.parent / "lists"
 PLACES = (".", "train", "Data/CLS-LOC/train", "ILSVRC/Data/CLS-LOC/train")
+FILE_NAME = re.compile(r"n\d{8}_\d+\.jpe?g", re.IGNORECASE)
 CLASS_ID = re.compile(r"n\d{8}")
 EXPECTED = "ILSVRC-12's training images, a folder such as n01532829 per class"
 
@@ -35,6 +38,46 @@ def class_files(folder: Path, class_id: str) -> list[RawImage]:
     except ValueError as error:
         message = f"{folder / class_id}: holds names that do not end in a number ({error})"
         raise BadInput(f"{message}, expected names such as {class_id}_13061.JPEG") from error
+
+
+def is_ilsvrc(root: Path, class_ids: Iterable[str], per_class: int) -> bool:
+    """Whether the root is ILSVRC-12's: a class folder with more images, by ILSVRC's names, than MiniImageNet takes."""
+    return any(
+        sum(FILE_NAME.fullmatch(name) is not None for name in os.listdir(folder)) > per_class
+        for place in PLACES
+        for class_id in class_ids
+        if (folder := root / place / class_id).is_dir()
+    )
+
+
+class Catalogue:
+    """The files of some ILSVRC classes, by rank and by name."""
+
+    def __init__(self, folder: Path, class_ids: Iterable[str]) -> None:
+        """List the class folders in `folder`. Raises BadInput."""
+        self.ranked = {class_id: class_files(folder, class_id) for class_id in class_ids}
+        self._by_name = {Path(raw.source).stem: raw for images in self.ranked.values() for raw in images}
+
+    def find(self, listed: FileList) -> list[RawImage]:
+        """The image that each row of a list means. Raises BadInput for the first that is not there."""
+        find = {"ilsvrc": self._find_name, "counter": self._find_rank}[listed.naming]
+        images = []
+        for filename, class_id in listed.rows:
+            image = find(filename, class_id)
+            if image is None:
+                seen = f"names {filename}, which is not among the {len(self.ranked.get(class_id, ()))} images"
+                where = f"{listed.place}: {seen} of class {class_id} in the root"
+                raise BadInput(f"{where}, expected the complete class folder of ILSVRC-12")
+            images.append(image)
+        return images
+
+    def _find_name(self, filename: str, class_id: str) -> RawImage | None:
+        return self._by_name.get(Path(filename).stem)
+
+    def _find_rank(self, filename: str, class_id: str) -> RawImage | None:
+        images = self.ranked.get(class_id, [])
+        rank = int(Path(filename).stem.removeprefix(class_id))
+        return images[rank - 1] if 1 <= rank <= len(images) else None
 
 
 def read_classes(table: Path, columns: Mapping[str, str]) -> list[ClassInfo]:

@@ -16,11 +16,12 @@ EXPECTED = "a folder with class/image or domain/class/image below it"
 def collect(
     name: str, seed: int, *, root: str | Path, classes: Sequence[int], extra: int, per_class: int | None = None
 ) -> Collection:
-    """Draw a dataset from the folder `root`.
+    """Draw a dataset from any folder of class folders. Raises BadInput.
 
-    `classes` is [seen, val, test]. `per_class` images of a class are used besides the `extra` ones that each seen class
-    holds out for its two augmented halves (None: all). With domains, numbers of images hold per domain; where each
-    class lies in one domain only, `classes` holds per domain too. Raises BadInput.
+    root: folder with class/image or domain/class/image below it
+    classes: [seen, val, test], how many classes each split gets; per domain where each class lies in one domain
+    extra: images of a seen class (per domain) that are held out for seen_val and seen_test, half each
+    per_class: images of a class (per domain) that are used besides these; by default all
     """
     pools = read_pools(Path(root))
     rule = domain_rule_of(pools, root)

@@ -20,7 +20,12 @@ DOMAINS = ("Clipart", "Product", "Real World")
 def collect(
     name: str, seed: int, *, root: str | Path, classes: Sequence[int] = (25, 15, 25), extra: int = 10
 ) -> Collection:
-    """Draw the Office-Home split from its folders; `extra` images per domain of a seen class are held out."""
+    """Draw the Office-Home split. Raises BadInput.
+
+    root: folder with Clipart, Product and Real World, each with a folder per class
+    classes: [seen, val, test], how many classes each split gets
+    extra: images per domain of a seen class that are held out for seen_val and seen_test, half each
+    """
     root = Path(root)
     pools = {domain: read_classes(root / folder, root) for domain, folder in _domain_folders(root).items()}
     rule = domain_rule_of(pools, root)

@@ -18,10 +18,10 @@ import numpy as np
 
 from repro.data.dataset import ClassInfo
 from repro.errors import BadInput
-from repro.preparation.augmented_seen import ExtraVariant, among_training, cleaned, shuffled, two_halves
+from repro.preparation.augmented_seen import ExtraVariant, among_training, cleaned, hold_out, shuffled, two_halves
 from repro.preparation.collection import Collection, Picture, gather
 from repro.preparation.images import RawImage, shared_contents
-from repro.preparation.sources.tieredimagenet import deal, hold_out
+from repro.preparation.sources.tieredimagenet import deal
 from repro.preparation.splits import check_supercategories, split_sizes
 from repro.preparation.unpickle import read_plain_pickle
 
@@ -47,11 +47,14 @@ def collect(
     classes: Sequence[int] = (351, 97, 160),
     npz_channels: Literal["bgr", "rgb"] = "bgr",
 ) -> Collection:
-    """List TieredImageNet from its packed files in `root`. Raises BadInput.
+    """List TieredImageNet from its packed files. Raises BadInput.
 
-    The npz files are written through OpenCV, whose channel order is blue, green, red; give `npz_channels: rgb` for a
-    pack in the other order. `extra` is `published` where `aux_data.npz` lies there and else `drawn`, which holds
-    `extra_per_half` images of each seen class out per half; `clean` drops published images that are training images.
+    root: folder of train_images.npz (or train_images_png.pkl), train_labels.pkl and the same of val and test
+    extra: published (aux_data.npz in two halves), clean (those without training images) or drawn (held out of the seen
+        classes); by default published where aux_data.npz lies in the root, else drawn
+    extra_per_half: images of each seen class that drawn holds out for seen_val, and for seen_test
+    classes: [seen, val, test], how many classes the labels must have
+    npz_channels: bgr, as OpenCV writes the npz files, or rgb for a pack in the other order
     """
     root = Path(root)
     sizes = split_sizes(classes)
@@ -66,7 +69,10 @@ def collect(
     facts: dict[str, Any] = {"source": "tieredimagenet_packed", "seed": seed, "extra": extra}
     files = {class_name: images for pack in packs.values() for class_name, images in pack.images.items()}
     if extra == "drawn":
-        pictures = deal(infos, files, hold_out(packs["seen"].images, per_half=extra_per_half, seed=seed))
+        seen = packs["seen"].images
+        content = shared_contents([raw for images in seen.values() for raw in images])
+        held_out = hold_out(seen, content, sizes=(extra_per_half, extra_per_half), seed=seed)
+        pictures = deal(infos, files, held_out)
     else:
         released, counts = _released_extra(root, packs["seen"], npz_channels, seed, clean=extra == "clean")
         pictures, facts = [*deal(infos, files, {}), *released], facts | counts

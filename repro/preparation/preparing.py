@@ -1,0 +1,35 @@
+"""One way to a dataset's folder for every source, drawn or brought by the user."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from repro.data.dataset import write_dataset
+from repro.errors import BadInput
+from repro.options import check_options
+from repro.preparation.glyphs import render_glyphs
+from repro.preparation.packing import pack
+from repro.preparation.sources import SOURCES, collect
+
+RENDERERS = {"glyphs": render_glyphs}  # sources that draw their images; the others list files to decode
+
+
+def prepare(
+    source: str,
+    name: str,
+    folder: Path,
+    *,
+    size: int,
+    seed: int,
+    options: Mapping[str, Any],
+    workers: int | None,
+    progress: Callable[[int, int], None],
+) -> None:
+    """Write the dataset `name` to a folder; `options` are the source's named arguments. Raises BadInput."""
+    if source in RENDERERS:
+        check_options(f"source {source}", options, RENDERERS[source], given=("seed", "size"))
+        write_dataset(folder, *RENDERERS[source](seed=seed, size=size, **options))
+    elif source in SOURCES:
+        pack(collect(source, name, seed, options), folder, size=size, workers=workers, progress=progress)
+    else:
+        raise BadInput(f"source is {source!r}, expected one of {', '.join([*RENDERERS, *SOURCES])}")

@@ -1,0 +1,147 @@
+"""The replicates of a stage: one process `python -m stages STAGE NAME --seed N` for each seed, side by side.
+
+A replicate that is whole and would come out the same is left as it is, so a stage that was killed goes on where it was,
+and a seed that is added to the list computes only itself. One that fails or is killed does not stop the others.
+`machine.replicates` of params.yaml says how many run at once; each has its own GPUs where there are any.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from itertools import cycle, islice
+from queue import SimpleQueue
+from types import FrameType
+from typing import IO
+
+from repro.files import discard
+from stages.launching.ranks import LAUNCHER, TRAININGS
+from stages.origins import OUTPUTS, is_made
+from stages.settings.machine import Machine, machine
+from stages.settings.planned import Asked, planned, seeds_of
+
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+GPUS = "CUDA_VISIBLE_DEVICES"
+
+
+def to_compute(ask: Asked) -> list[int]:
+    """The seeds whose replicates are not there as they should be; what lies in their place goes. Raises BadInput.
+
+    Asked for all seeds, folders of seeds that are no longer listed go as well.
+    """
+    values = planned(ask.stage, ask.name)
+    seeds = seeds_of(ask, values)
+    missing = [seed for seed in seeds if not is_made(ask.stage, ask.name, values, seed)]
+    listed = {str(seed) for seed in values["seeds"]}
+    for folder in OUTPUTS[ask.stage](ask.name, 0).values():
+        for seed in missing:
+            discard(folder.with_name(str(seed)))
+        if ask.seed is None and folder.parent.is_dir():
+            others = [each for each in folder.parent.iterdir() if each.name.lstrip(".").split(".")[0] not in listed]
+            for each in others:
+                discard(each)
+    if whole := [str(seed) for seed in seeds if seed not in missing]:
+        print(f"{ask.stage} {ask.name}: seed {', '.join(whole)} is there and whole")
+    return missing
+
+
+def side_by_side(ask: Asked, seeds: Sequence[int]) -> int:
+    """Compute these replicates, a process each; give the first exit code that is not 0."""
+    threads = planned(ask.stage, ask.name).get("threads", 1)
+    places = places_for(machine(), threads, ask.stage)
+    children = Children(places)
+    before = {number: signal.getsignal(number) for number in FORWARDED}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, children.stop)
+    try:
+        with ThreadPoolExecutor(len(places)) as pool:
+            codes = dict(zip(seeds, pool.map(children.run, (replace(ask, seed=seed) for seed in seeds)), strict=True))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    failed = {seed: code for seed, code in codes.items() if code}
+    for seed, code in failed.items():
+        print(f"seed {seed}: ended with exit code {code}; the same command goes on with it", file=sys.stderr)
+    return next(iter(failed.values()), 0)
+
+
+def places_for(here: Machine, threads: int, stage: str) -> list[dict[str, str]]:
+    """Room for a replicate each, as what its environment has besides ours."""
+    ranks = here.processes if stage in TRAININGS else 1
+    if stage in TRAININGS and here.nodes > 1:  # the other nodes follow one after the other
+        return [{}]
+    gpus = [] if here.device == "cpu" else visible_gpus()
+    if not gpus:
+        return [{}] * (here.replicates or max(1, len(os.sched_getaffinity(0)) // (threads * ranks)))
+    shares = [gpus[first : first + ranks] for first in range(0, max(1, len(gpus) - ranks + 1), ranks)]
+    return [{GPUS: ",".join(share)} for share in islice(cycle(shares), here.replicates or len(shares))]
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs that this process may use, as CUDA names them."""
+    if (given := os.environ.get(GPUS)) is not None:
+        return [name for name in given.split(",") if name]
+    if not shutil.which("nvidia-smi"):
+        return []
+    query = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
+    listed = subprocess.run(query, capture_output=True, text=True, check=False)
+    return listed.stdout.split() if listed.returncode == 0 else []
+
+
+class Children:
+    """The processes of the replicates; each takes a free place, and none begins after a signal to stop."""
+
+    def __init__(self, places: Sequence[dict[str, str]]) -> None:
+        self.free: SimpleQueue[dict[str, str]] = SimpleQueue()
+        for place in places:
+            self.free.put(place)
+        self.running: set[subprocess.Popen[str]] = set()
+        self.stopped = 0
+        self.lock = threading.RLock()
+
+    def run(self, ask: Asked) -> int:
+        """Compute one replicate to its end, its lines marked with its seed; give its exit code."""
+        place = self.free.get()
+        with self.lock:
+            if self.stopped:
+                return 128 + self.stopped
+            child = subprocess.Popen(
+                [sys.executable, "-m", "stages", *ask.words],
+                env={**os.environ, **place, LAUNCHER: str(os.getpid())},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                process_group=0,  # an interrupt at the terminal reaches it through us, once
+            )
+            self.running.add(child)
+        told = threading.Thread(target=_pass_on, args=(child.stdout, sys.stdout, ask))
+        told.start()
+        _pass_on(child.stderr, sys.stderr, ask)
+        told.join()
+        code = child.wait()
+        with self.lock:
+            self.running.discard(child)
+        self.free.put(place)
+        return code if code >= 0 else 128 - code
+
+    def stop(self, number: int, _frame: FrameType | None) -> None:
+        """Pass a signal on to all of them."""
+        with self.lock:
+            self.stopped = number
+            for child in self.running:
+                with suppress(ProcessLookupError):
+                    child.send_signal(number)
+
+
+def _pass_on(source: IO[str] | None, target: IO[str], ask: Asked) -> None:
+    for line in source or ():
+        target.write(f"seed {ask.seed}: {line if line.endswith(chr(10)) else line + chr(10)}")
+        target.flush()

@@ -1,0 +1,45 @@
+"""`machine` of params.yaml: what decides speed and no result; read without torch, before a stage has its process."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field, with_config
+
+from repro import paths
+from repro.options import STRICT, checked
+from stages.settings.yaml_files import read_mapping
+
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Processes = Annotated[int, Field(ge=1, le=1024)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
+class Resources:
+    """What `tools/cluster` reserves for a stage; part of a GPU lets several stages share it."""
+
+    num_cpus: Count = 1
+    num_gpus: Annotated[float, Field(ge=0, lt=1e6)] = 0.0
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What a machine has; it decides speed, not results. `resources` are by the stage's name before the @."""
+
+    device: str
+    memory_mb: Count
+    workers: Annotated[int, Field(ge=0, le=1024)]  # decoding threads; 0: one per core
+    checkpoint_every: Count
+    replicates: Annotated[int, Field(ge=0, le=1024)] = 0  # seeds side by side; 0: as many as there is room for
+    processes: Processes = 1
+    nodes: Processes = 1
+    endpoint: str = ""
+    resources: dict[Name, Resources] = field(default_factory=dict)
+
+
+def machine() -> Machine:
+    """What params.yaml says of this machine."""
+    content = read_mapping(paths.PARAMS, "the parameters of the pipeline")
+    return checked(Machine, content.get("machine"), f"{paths.PARAMS}: machine")

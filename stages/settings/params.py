@@ -1,0 +1,182 @@
+"""params.yaml, checked as a whole: unknown keys, wrong types and names that lead nowhere.
+
+The library's own dataclasses are the schema where it has one. Numbers are chosen in params.yaml alone.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, with_config
+
+from repro.errors import BadInput
+from repro.models.device import Acceleration
+from repro.options import STRICT, checked
+from repro.training.pretrain import Pretraining
+from stages.settings.machine import Count, Machine, Name
+from stages.settings.yaml_files import read_mapping
+
+Number = Annotated[int, Field(ge=0, le=10**9)]
+Way = Count | Literal["all"]  # all: as many ways as there are unseen classes
+Options = dict[str, Any]
+
+MOST_DRAWN = 10**9  # images of a task list, each as often as it is drawn; the paper's longest list has 5·10⁷
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
+class Benchmark:
+    """Which data and scale a run has; every caption names them. `remark` says what must not be concluded."""
+
+    name: str
+    scale: str
+    remark: str
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
+class Paper:
+    """How the paper is rendered; `rows` are methods that the paper lacks, shown beside its own."""
+
+    form: Literal["ours", "beside"]
+    rows: tuple[Name, ...] = ()
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
+class Named:
+    """A backbone or a classifier by name, with its options."""
+
+    name: str
+    options: Options = field(default_factory=dict)
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
+class Classifier(Named):
+    """A many-shot classifier; `backbone` are options that the backbone below it has besides its own."""
+
+    backbone: Options = field(default_factory=dict)
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
+class TaskList:
+    """A number of tasks, each with so many ways."""
+
+    way: Count
+    tasks: Count
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class Episodes:
+    """The stored tasks of a dataset, drawn for every shot.
+
+    `calibration` validation tasks choose the seen bias; `seen` tasks are over the seen classes themselves.
+    """
+
+    shots: Annotated[tuple[Count, ...], Field(min_length=1)]
+    query: Count
+    test: Annotated[tuple[TaskList, ...], Field(min_length=1)]
+    calibration: Count
+    seen: Number
+
+    def __post_init__(self) -> None:
+        ways = [entry.way for entry in self.test]
+        for name, values in (("shots", list(self.shots)), ("ways", ways)):
+            if len(set(values)) < len(values):
+                raise BadInput(f"{name} are {values}, expected each once")
+        for entry in self.test:
+            tasks = max(entry.tasks, self.calibration, self.seen)
+            drawn = tasks * entry.way * (max(self.shots) + 2 * self.query)
+            if drawn > MOST_DRAWN:
+                message = f"{tasks} tasks of {entry.way} ways, {max(self.shots)} shots and {self.query} queries"
+                raise BadInput(f"{message} draw {drawn} images, expected at most {MOST_DRAWN}; lower one of them")
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class DatasetParams:
+    """Where a dataset comes from; `options` are the named arguments of its source.
+
+    The rest says what differs from the values of all datasets: `episodes`, `backbone`, `pretraining` and `training`.
+    """
+
+    source: str
+    size: Annotated[int, Field(ge=8, le=1024)]
+    options: Options
+    episodes: Options = field(default_factory=dict)
+    backbone: Options = field(default_factory=dict)
+    pretraining: Options = field(default_factory=dict)
+    training: Options = field(default_factory=dict)
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
+class Measuring:
+    """How methods are measured on the stored tasks.
+
+    Validation tasks of `selection` choose weights and options. Tasks of the ways in `few_shot` are measured among their
+    own classes too; those in `detailed` get MAP and confidences, which cost most.
+    """
+
+    selection: TaskList
+    few_shot: tuple[Way, ...]
+    detailed: tuple[Way, ...]
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class PretrainingParams(Pretraining):
+    """How every backbone is pre-trained; the accuracy of nearest prototypes at `shot` shots chooses the epoch.
+
+    `classifiers` are the many-shot ones by the role that methods ask for.
+    """
+
+    shot: Count
+    classifiers: dict[Name, Classifier]
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
+class MethodParams:
+    """What a method has instead of its defaults, and how many tasks it is measured on (0: all)."""
+
+    options: Options = field(default_factory=dict)
+    training: Options = field(default_factory=dict)
+    limit: Number = 0
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class Params:
+    """All of params.yaml. A seed stands for a whole replicate: data, tasks, initial weights and every batch."""
+
+    seeds: Annotated[tuple[Number, ...], Field(min_length=1)]
+    threads: Annotated[int, Field(ge=1, le=1024)]
+    benchmark: Benchmark
+    dataset: Name
+    method: Name
+    shot: Count
+    way: Count
+    machine: Machine
+    precision: Acceleration
+    episodes: Episodes
+    measuring: Measuring
+    backbone: Named
+    pretraining: PretrainingParams
+    training: Options
+    datasets: Annotated[dict[Name, DatasetParams], Field(min_length=1)]
+    methods: dict[Name, MethodParams]
+    paper: Paper
+
+    def __post_init__(self) -> None:
+        if len(set(self.seeds)) < len(self.seeds):
+            raise BadInput(f"seeds are {list(self.seeds)}, expected each once")
+
+
+def read_params(file: Path) -> Params:
+    """Read and check a parameter file; raises BadInput with everything that is wrong with it."""
+    content = read_mapping(file, "the parameters of the pipeline, with keys such as seeds, datasets and methods")
+    return checked(Params, content, str(file))

@@ -1,0 +1,60 @@
+"""What a command line asks for, and the file that `plan` wrote about it: plain values, read without torch."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from repro import paths
+from repro.errors import BadInput
+
+REPLICATED = ("splits", "episodes", "pretrain", "train", "evaluate")  # the stages with a replicate for each seed
+
+
+@dataclass(frozen=True)
+class Asked:
+    """`python -m stages STAGE NAME [--seed SEED]`."""
+
+    stage: str
+    name: str
+    seed: int | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """The same as arguments."""
+        return [self.stage, self.name, *([] if self.seed is None else ["--seed", str(self.seed)])]
+
+
+def asked(stage: str, arguments: list[str]) -> Asked:
+    """What the arguments after the stage's name say; raises BadInput."""
+    match arguments:
+        case [name] if not name.startswith("-"):
+            return Asked(stage, name)
+        case [name, "--seed", number] if number.isdecimal():
+            return Asked(stage, name, int(number))
+    got = " ".join(arguments) or "no name"
+    raise BadInput(f"got {got}, expected one name: python -m stages {stage} NAME [--seed N]")
+
+
+def planned(stage: str, name: str) -> dict[str, Any]:
+    """The content of a stage's settings file; raises BadInput where there is none."""
+    file = paths.settings(stage, name)
+    if not file.is_file():
+        known = ", ".join(sorted(each.stem for each in file.parent.glob("*.json"))) or "nothing planned yet"
+        message = f"got the name {name!r}, expected one of: {known}"
+        raise BadInput(f"{message}; `dvc repro plan` reads them from {paths.PARAMS} and {paths.GRID}")
+    content: dict[str, Any] = json.loads(file.read_bytes())
+    if "seeds" not in content:
+        raise BadInput(f"{file}: lists no seeds, expected what this version plans; run `dvc repro plan`")
+    return content
+
+
+def seeds_of(ask: Asked, content: dict[str, Any]) -> list[int]:
+    """The seeds to compute: the one that was asked for, or all; raises BadInput where it is not listed."""
+    seeds: list[int] = content["seeds"]
+    if ask.seed is None:
+        return seeds
+    if ask.seed not in seeds:
+        listed = ", ".join(map(str, seeds))
+        message = f"got --seed {ask.seed}, expected one of {listed}"
+        raise BadInput(f"{message}; add it to `seeds` in {paths.PARAMS}, then run `dvc repro plan`")
+    return [ask.seed]

@@ -1,0 +1,281 @@
+"""From params.yaml and paper/grid.yaml to what every stage is run with.
+
+Narrower places win: values of all, then those of the method's file, of the method, of the dataset, of the grid's line.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from repro import paths
+from repro.errors import BadInput
+from repro.methods.registry import method_class
+from repro.options import checked
+from repro.report.needs import required_cells
+from repro.trained.building import check_method_options
+from repro.training.episodic import MetaTraining
+from repro.training.pretrain import Pretraining
+from stages.settings.code import Code
+from stages.settings.grid import AdaptedLine, Grid, Line, StartedLine
+from stages.settings.kinds import (
+    EpisodesSettings,
+    EvaluateSettings,
+    PaperSettings,
+    PretrainSettings,
+    Settings,
+    SplitsSettings,
+    SummarySettings,
+    TrainSettings,
+)
+from stages.settings.params import Episodes, MethodParams, Named, Params, Way
+
+STANDARD = "standard"
+RANDOM = "random"  # instead of a role: the backbone at its initial weights
+
+
+class Resolver:
+    """The settings of every stage of one checkout, replicates with the first seed.
+
+    Raises BadInput, naming the place, where they do not fit.
+    """
+
+    def __init__(self, params: Params, grid: Grid, root: Path = Path()) -> None:
+        self.params, self.grid = params, grid
+        self.code = Code(root)
+
+    def all(self) -> Iterator[tuple[str, str, Settings]]:
+        """Stage, name and settings of everything that dvc.yaml runs."""
+        for dataset in self.params.datasets:
+            yield "splits", dataset, self.splits(dataset)
+            yield "episodes", dataset, self.episodes_settings(dataset)
+            for role in self.params.pretraining.classifiers:
+                yield "pretrain", f"{dataset}-{role}", self.pretrain(dataset, role)
+        for dataset in self.grid.random:
+            yield "pretrain", f"{dataset}-{RANDOM}", self.pretrain(dataset, RANDOM)
+        for cell, line in self.grid.lines().items():
+            self._require_names(cell, line)
+            if cell in self.grid.trained:
+                yield "train", cell, self.train(cell, self.grid.trained[cell])
+            yield "evaluate", cell, self.evaluate(cell, line, self._model(cell, line))
+        yield "train", paths.EXPERIMENT, self.train(paths.EXPERIMENT, self._experiment)
+        yield "evaluate", paths.EXPERIMENT, self._evaluate_experiment()
+        yield "summary", paths.EXPERIMENT, self._summary()
+        yield "paper", "paper", self.paper()
+
+    # Each kind
+
+    def splits(self, dataset: str) -> SplitsSettings:
+        """Of preparing a dataset."""
+        chosen = self.params.datasets[dataset]
+        return SplitsSettings(
+            dataset=dataset,
+            source=chosen.source,
+            size=chosen.size,
+            options=chosen.options,
+            **self._replicate("splits"),
+        )
+
+    def episodes_settings(self, dataset: str) -> EpisodesSettings:
+        """Of drawing its tasks."""
+        return EpisodesSettings(dataset=dataset, episodes=self.episodes(dataset), **self._replicate("episodes"))
+
+    def pretrain(self, dataset: str, role: str) -> PretrainSettings:
+        """Of one backbone."""
+        params, classifiers = self.params, self.params.pretraining.classifiers
+        if dataset not in params.datasets:
+            raise BadInput(
+                f"{paths.GRID}: random: dataset is {dataset!r}, expected one of {', '.join(params.datasets)}"
+            )
+        classifier, backbone = classifiers[STANDARD if role == RANDOM else role], self.backbone(dataset)
+        return PretrainSettings(
+            name=f"{dataset}-{role}",
+            dataset=dataset,
+            backbone=Named(backbone.name, {**backbone.options, **classifier.backbone}),
+            classifier=Named(classifier.name, classifier.options),
+            random=role == RANDOM,
+            pretraining=self.pretraining(dataset),
+            way=params.measuring.selection.way,
+            shot=params.pretraining.shot,
+            precision=params.precision,
+            threads=params.threads,
+            **self._replicate("pretrain"),
+        )
+
+    def train(self, cell: str, line: StartedLine) -> TrainSettings:
+        """Of the training of one cell."""
+        return TrainSettings(
+            cell=cell,
+            dataset=line.dataset,
+            method=line.method,
+            shot=line.shot,
+            pretrained=f"{line.dataset}-{line.pretrained}",
+            options=self._options(cell, line),
+            training=self.training(cell, line),
+            selection=self.params.measuring.selection,
+            precision=self.params.precision,
+            threads=self.params.threads,
+            **self._replicate("train", line.method),
+        )
+
+    def evaluate(self, cell: str, line: Line, model: Path) -> EvaluateSettings:
+        """Of the evaluation of one cell."""
+        params, ways = self.params, self._stored_ways(line.ways, line.dataset, cell)
+        return EvaluateSettings(
+            cell=cell,
+            dataset=line.dataset,
+            method=line.method,
+            shot=line.shot,
+            model=str(model),
+            options=self._options(cell, line),
+            way=ways[0],
+            ways=ways,
+            few_shot=self._stored_ways(params.measuring.few_shot, line.dataset, "measuring.few_shot"),
+            detailed=self._stored_ways(params.measuring.detailed, line.dataset, "measuring.detailed"),
+            seen=line.seen,
+            limit=self._of_method(line.method).limit or None,
+            selection=params.measuring.selection,
+            benchmark=f"{params.benchmark.name}, {params.benchmark.scale}",
+            threads=params.threads,
+            **self._replicate("evaluate", line.method),
+        )
+
+    def paper(self) -> PaperSettings:
+        """Of rendering the paper; `methods` are those whose cards it shows."""
+        params = self.params
+        named = {line.method for line in self.grid.lines().values()} | set(params.paper.rows)
+        methods = sorted(named | {need.cell.method for need in required_cells()})
+        return PaperSettings(
+            seeds=params.seeds,
+            benchmark=params.benchmark,
+            datasets=tuple(params.datasets),
+            backbones={dataset: self.backbone(dataset).name for dataset in params.datasets},
+            form=params.paper.form,
+            rows=params.paper.rows,
+            way=params.measuring.selection.way,
+            query=params.episodes.query,
+            stages={cell: self.grid.stage_of(cell) for cell in self.grid.lines()},
+            methods=tuple(methods),
+            **self._common("paper", *methods),
+        )
+
+    # What a dataset or a line has instead of the values of all
+
+    def episodes(self, dataset: str) -> Episodes:
+        """The stored tasks of a dataset."""
+        merged = {**asdict(self.params.episodes), **self.params.datasets[dataset].episodes}
+        episodes = checked(Episodes, merged, f"datasets.{dataset}.episodes")
+        selection = self.params.measuring.selection
+        if selection.tasks > episodes.calibration:
+            message = f"measuring.selection.tasks is {selection.tasks}, {dataset} has {episodes.calibration} stored"
+            raise BadInput(f"{message} validation tasks; lower it or raise episodes.calibration")
+        if selection.way not in [entry.way for entry in episodes.test]:
+            message = f"measuring.selection.way is {selection.way}, {dataset} has no stored tasks of that way"
+            raise BadInput(f"{message}; add it to its episodes.test")
+        return episodes
+
+    def backbone(self, dataset: str) -> Named:
+        """The backbone of a dataset."""
+        own = self.params.datasets[dataset].backbone
+        return checked(Named, own, f"datasets.{dataset}.backbone") if own else self.params.backbone
+
+    def pretraining(self, dataset: str) -> Pretraining:
+        """How its backbones are pre-trained."""
+        common = asdict(self.params.pretraining)
+        merged = {**common, **self.params.datasets[dataset].pretraining}
+        own = {name: value for name, value in merged.items() if name not in ("shot", "classifiers")}
+        return checked(Pretraining, own, f"datasets.{dataset}.pretraining")
+
+    def training(self, cell: str, line: StartedLine) -> MetaTraining | None:
+        """How a method is meta-trained for a cell; None where it has nothing to train."""
+        own = method_class(line.method).default_training
+        narrower = {
+            **self._of_method(line.method).training,
+            **self.params.datasets[line.dataset].training,
+            **line.training,
+        }
+        if own is None:
+            if line.training or self._of_method(line.method).training:
+                raise BadInput(f"{cell}: training is given, but {line.method} has nothing to train; remove it")
+            return None
+        return checked(MetaTraining, {**self.params.training, **own, **narrower}, f"{cell}: training")
+
+    def _options(self, cell: str, line: Line) -> dict[str, Any]:
+        options = {**self._of_method(line.method).options, **line.options}
+        check_method_options(line.method, options, f"{cell}: method {line.method}")
+        return options
+
+    def _of_method(self, method: str) -> MethodParams:
+        return self.params.methods.get(method, MethodParams())
+
+    # The experiment at the top of params.yaml
+
+    @cached_property
+    def _experiment(self) -> StartedLine:
+        """It is one more line, on all stored tasks of its shot, so that measures can be seen against ways."""
+        params = self.params
+        where: dict[str, Any] = {"dataset": params.dataset, "method": params.method, "shot": params.shot}
+        self._require_names("params.yaml", Line(**where, ways=(params.way,)))
+        method = method_class(params.method)
+        if (base := method.base_method) is not None:
+            message = f"method is {params.method!r}, which adapts a trained {base} and has no training of its own"
+            raise BadInput(f"{message}; vary {base} instead, or measure a line of `adapted` in {paths.GRID}")
+        episodes = self.episodes(params.dataset)
+        ways = tuple(entry.way for entry in episodes.test)
+        return StartedLine(**where, ways=ways, seen=bool(episodes.seen), pretrained=method.pretraining)
+
+    @cached_property
+    def _way(self) -> int:
+        (way,) = self._stored_ways((self.params.way,), self.params.dataset, "params.yaml")
+        return way
+
+    def _summary(self) -> SummarySettings:
+        return SummarySettings(seeds=self.params.seeds, cell=paths.EXPERIMENT, way=self._way, **self._common("summary"))
+
+    def _evaluate_experiment(self) -> EvaluateSettings:
+        settings = self.evaluate(paths.EXPERIMENT, self._experiment, paths.model(paths.EXPERIMENT))
+        return EvaluateSettings(**{**vars(settings), "way": self._way})
+
+    # Checks
+
+    def _require_names(self, place: str, line: Line) -> None:
+        """Raise BadInput for names that lead nowhere."""
+        if line.dataset not in self.params.datasets:
+            known = ", ".join(self.params.datasets)
+            raise BadInput(f"{place}: dataset is {line.dataset!r}, expected one of {known}")
+        method_class(line.method)
+        if isinstance(line, StartedLine):
+            roles = [*self.params.pretraining.classifiers, *([RANDOM] if line.dataset in self.grid.random else [])]
+            if line.pretrained not in roles:
+                raise BadInput(f"{place}: pretrained is {line.pretrained!r}, expected one of {', '.join(roles)}")
+            self.training(place, line)
+        shots = self.episodes(line.dataset).shots
+        if line.shot not in shots:
+            message = f"{place}: shot is {line.shot}, {line.dataset} has stored tasks of {list(shots)} shots"
+            raise BadInput(f"{message}; add it to episodes.shots, or to those of datasets.{line.dataset}")
+
+    def _stored_ways(self, ways: tuple[Way, ...], dataset: str, place: str) -> tuple[int, ...]:
+        """Numbers of ways, `all` as the most that there are; raises BadInput where no such tasks are stored."""
+        stored = [entry.way for entry in self.episodes(dataset).test]
+        numbers = [max(stored) if way == "all" else way for way in ways]
+        wrong = [way for way in numbers if way not in stored]
+        if wrong and not place.startswith("measuring"):
+            message = f"{place}: way is {wrong[0]}, {dataset} has stored tasks of {', '.join(map(str, stored))} ways"
+            raise BadInput(f"{message}; choose one of them, or add tasks to its episodes.test")
+        return tuple(dict.fromkeys(way for way in numbers if way in stored))
+
+    def _model(self, cell: str, line: Line) -> Path:
+        if isinstance(line, AdaptedLine):
+            return paths.model(line.base)
+        if cell in self.grid.untrained:
+            return paths.pretrained(f"{line.dataset}-{self.grid.untrained[cell].pretrained}")
+        return paths.model(cell)
+
+    def _common(self, stage: str, *methods: str) -> Mapping[str, Any]:
+        bases = [base for name in methods if (base := method_class(name).base_method)]
+        modules = [f"stages.{stage}", *(f"repro.methods.{name}" for name in (*methods, *bases))]
+        return {"code": self.code.digest(*modules), "machine": self.params.machine}
+
+    def _replicate(self, stage: str, *methods: str) -> Mapping[str, Any]:
+        return {"seed": self.params.seeds[0], **self._common(stage, *methods)}

@@ -1,0 +1,64 @@
+"""YAML as DVC reads it (`1e-05` is a number, `010` is ten), plain values only."""
+
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from repro.errors import BadInput, one_line
+
+MOST_BYTES = 1 << 20
+MOST_VALUES = 100_000  # an alias can make a small file huge
+MOST_LEVELS = 50
+
+
+def read_mapping(file: Path, expected: str) -> dict[str, Any]:
+    """A YAML file of the user's whose outermost level is a mapping; raises BadInput."""
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise BadInput(f"{file}: has {file.stat().st_size} bytes, expected at most {MOST_BYTES}")
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be read ({error.strerror}); expected {expected}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file}: is no text ({error}); expected {expected}") from error
+    content = parse(text, str(file))
+    if not isinstance(content, dict):
+        raise BadInput(f"{file}: holds {type(content).__name__}, expected {expected}")
+    return content
+
+
+def parse(text: str, place: str) -> Any:
+    """The value that a text stands for; raises BadInput, which begins with `place`, for anything that is not plain."""
+    try:
+        value = YAML(typ="safe", pure=True).load(text)  # libyaml dies of deep nesting, Python says so
+    except (YAMLError, RecursionError, ValueError, TypeError) as error:
+        raise BadInput(f"{place}: not plain YAML ({one_line(error):.300}); correct that line") from error
+    _require_plain(value, place)
+    return value
+
+
+def _require_plain(value: Any, place: str) -> None:
+    """Raise BadInput unless there are only texts, numbers, truth values, lists and mappings, and not too many."""
+    left = MOST_VALUES
+    waiting = [(value, "", 0)]
+    while waiting:
+        one, path, level = waiting.pop()
+        left -= 1
+        if left < 0 or level > MOST_LEVELS:
+            raise BadInput(f"{place}: has more values or levels than any settings, expected plain YAML; write it out")
+        if isinstance(one, dict):
+            for key, inner in one.items():
+                if not isinstance(key, str):
+                    raise BadInput(
+                        f"{place}: {path or 'it'} has the key {key!r:.60}, expected a name; put it in quotes"
+                    )
+                waiting.append((inner, f"{path}.{key}".lstrip("."), level + 1))
+        elif isinstance(one, list):
+            waiting += [(inner, f"{path}.{number}", level + 1) for number, inner in enumerate(one)]
+        elif isinstance(one, str):
+            if not one.replace("\n", "").replace("\t", "").isprintable():
+                raise BadInput(f"{place}: {path} is {one!r:.60}, expected text that can be printed")
+        elif one is not None and not isinstance(one, bool | int | float):
+            raise BadInput(f"{place}: {path} is {type(one).__name__} {one!s:.60}, expected text; put it in quotes")

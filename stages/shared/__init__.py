@@ -1,1 +1,0 @@
-"""What stages share: their configurations from parameters, models and methods on disk, the shown training."""

@@ -1,0 +1,59 @@
+"""How a command ends when its input is wrong or somebody stops it."""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from repro.errors import BadInput, one_line
+from stages.launching.ranks import BAD_INPUT, is_rank, leave_to_launcher
+from stages.tracking.names import printable
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def bad_input_exits() -> Iterator[None]:
+    """Turn BadInput into its one sentence on standard error and exit code 2; of several ranks the launcher says it."""
+    try:
+        yield
+    except BadInput as error:
+        if is_rank():
+            leave_to_launcher(error)
+        else:
+            print(f"error: {printable(one_line(error))}", file=sys.stderr)
+        raise SystemExit(BAD_INPUT) from None
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal arrived; Sacred records the run as INTERRUPTED, and no `except Exception` on the way swallows it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextmanager
+def signals_exit() -> Iterator[None]:
+    """Let SIGINT, SIGTERM and SIGHUP unwind the block, then exit with the customary code and without a traceback.
+
+    A signal that is ignored, as SIGHUP is under nohup, stays ignored.
+    """
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        raise Stopped(number)
+
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in STOPPING} if in_main_thread else {}
+    try:
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, stop)
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise SystemExit(128 + getattr(interrupt, "number", signal.SIGINT)) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

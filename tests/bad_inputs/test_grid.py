@@ -1,0 +1,62 @@
+"""paper/grid.yaml and the names that stages are asked for."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.bad_inputs.asking import Row, grid, nothing, params, removed, written
+
+PLAN = "stages plan"
+KNN = "stages plan && stages evaluate mini-mc_knn-1shot"
+ADAPTED = "stages plan && stages evaluate mini-castle_adapted-1shot"
+
+TABLE: dict[str, Row] = {
+    "no name": (nothing, "stages train", "got no name, expected one name: python -m stages train NAME"),
+    "two names": (nothing, "stages splits mini mini", "got mini mini, expected one name"),
+    "a name that leads nowhere": (nothing, "stages train one", "'one', expected one of: experiment, mini-castle"),
+    "a path for a name": (nothing, "stages train ../x", "'../x', expected one of"),
+    "a missing key": (grid(trained__CASTLE={"dataset": "mini"}), PLAN, "trained.mini-castle-1shot.method is missing"),
+    "an unknown key": (grid(trained__CASTLE__steps=3), PLAN, "unknown key trained.mini-castle-1shot.steps"),
+    "an unknown group": (grid(more={}), PLAN, "unknown key more"),
+    "a word for a number": (grid(trained__CASTLE__shot="x"), PLAN, "trained.mini-castle-1shot.shot is 'x', expected"),
+    "a shot without tasks": (grid(trained__CASTLE__shot=3), PLAN, "shot is 3, mini has stored tasks of [1, 5] shots"),
+    "a way without tasks": (grid(untrained__KNN__ways=[6]), PLAN, "way is 6, mini has stored tasks of 5 ways"),
+    "a way that is no number": (grid(untrained__KNN__ways=["many"]), PLAN, "untrained.mini-mc_knn-1shot.ways.0"),
+    "no ways": (grid(untrained__KNN__ways=[]), PLAN, "untrained.mini-mc_knn-1shot.ways is [], expected"),
+    "a dataset there is not": (grid(untrained__KNN__dataset="maxi"), PLAN, "dataset is 'maxi', expected one of mini"),
+    "a method there is not": (grid(untrained__KNN__method="knn"), PLAN, "method is 'knn', expected one of acastle"),
+    "a path for a method": (grid(untrained__KNN__method="../x"), PLAN, "method is '../x', expected"),
+    "a file that holds no method": (grid(untrained__KNN__method="base"), PLAN, "method is 'base', expected one of"),
+    "pre-training there is not": (grid(untrained__KNN__pretrained="square"), PLAN, "pretrained is 'square', expected"),
+    "a random backbone that is not made": (grid(random=["maxi"]), PLAN, "random: dataset is 'maxi', expected one of"),
+    "a command for a name": (grid(trained={"$(touch ran)": {}}), PLAN, "trained.$(touch ran)"),
+    "a path as a name": (grid(trained={"../../../outer": {}}), PLAN, "trained.../../../outer"),
+    "a base without a model": (
+        grid(adapted__ADAPTED__base="none"),
+        ADAPTED,
+        "models/cells/none/0: no readable model.json",
+    ),
+    "pre-training of another kind": (
+        grid(untrained__KNN__method="dfsl"),
+        KNN,
+        "was pre-trained as normalised, dfsl starts from cosine",
+    ),
+    "a base without training": (
+        params(method="castle_adapted"),
+        PLAN,
+        "method is 'castle_adapted', which adapts a trained castle",
+    ),
+    "a grid that is no mapping": (written("paper/grid.yaml", "- 1\n"), PLAN, "grid.yaml: holds list"),
+    "a grid without groups": (written("paper/grid.yaml", "trained: {}\n"), PLAN, "grid.yaml: random is missing"),
+    "a grid with a tag": (
+        written("paper/grid.yaml", "trained: !!python/name:os.system\n"),
+        PLAN,
+        "grid.yaml: not plain YAML",
+    ),
+    "no grid": (removed("paper/grid.yaml"), PLAN, "grid.yaml: cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_wrong_grid_gets_one_sentence(name: str, judge: Callable[[Row], None]) -> None:
+    judge(TABLE[name])

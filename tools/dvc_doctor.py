@@ -1,0 +1,148 @@
+"""What DVC wrote down of every output, compared with the files and with DVC's own copies of them, byte by byte.
+
+DVC itself takes a file of the same size and time for unchanged, and never looks into its cache. A remedy that is named
+here was tried on flipped bits with unchanged times: `dvc repro` alone skips the stage, `dvc repro -f -s` does not; what
+the cache has rotten is handed out again until it is removed.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import yaml
+
+from repro import paths
+
+
+def dvc_problems(changed: set[str]) -> Iterator[str]:
+    """Outputs that are not what their stage wrote (added to `changed`), rotten copies in the cache, stale inputs."""
+    with tempfile.TemporaryDirectory() as nothing_known:  # DVC remembers hashes by time and size here
+        asked = dvc("status", "--json", DVC_SITE_CACHE_DIR=nothing_known)
+    if asked.returncode:
+        reason = (asked.stderr.strip().splitlines() or ["it gives no reason"])[-1]
+        yield f"`dvc status` fails ({reason}); repair dvc.yaml or dvc.lock"
+        return
+    outs: dict[str, tuple[str, str]] = {}
+    others: dict[str, list[tuple[str, Any]]] = {}
+    for stage, changes in json.loads(asked.stdout).items():
+        for change in changes:
+            if isinstance(change, str):  # "changed command", "always changed"
+                others.setdefault(stage, []).append(("its command", change))
+                continue
+            outs |= {path: (stage, state) for path, state in change.get("changed outs", {}).items()}
+            others.setdefault(stage, []).extend(change.get("changed deps", {}).items())
+    changed.update(outs)
+    copies, written = Cache(Path(dvc("cache", "dir").stdout.strip())), read_outputs()
+    for path, (stage, state) in outs.items():
+        output = written.get(path)
+        file = copies.changed_file(output) if output else path
+        yield f"{file}: {state} since {stage} wrote it; run `{restoring(output, state, stage, copies)}`"
+    stale = {stage for stage, _ in outs.values()} | others.keys()
+    yield from cache_problems(copies, written, stale)
+    within = outs.keys() | {str(parent) for out in outs for parent in Path(out).parents}
+    for stage, inputs in others.items():
+        named = [f"{path} ({words(state)})" for path, state in inputs if path not in within]
+        if named:
+            yield f"{stage}: changed since it ran: {', '.join(named)}; run `dvc repro {stage}`"
+
+
+def dvc(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Ask DVC."""
+    command = [sys.executable, "-m", "dvc", *arguments]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+
+
+def words(state: Any) -> str:
+    """DVC's word for a change; for parameters the names with theirs."""
+    return ", ".join(f"{name} {how}" for name, how in state.items()) if isinstance(state, dict) else str(state)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file or folder of dvc.lock."""
+
+    path: Path
+    stage: str
+    md5: str
+
+
+def read_outputs() -> dict[str, Output]:
+    """Every output of dvc.lock by its path."""
+    stages = yaml.safe_load(paths.LOCK.read_text())["stages"] if paths.LOCK.is_file() else {}
+    return {
+        out["path"]: Output(Path(out["path"]), name, str(out.get("md5", "")))
+        for name, stage in stages.items()
+        for out in stage.get("outs", [])
+    }
+
+
+class Cache:
+    """DVC's copies: a file is named after the MD5 of its content, a folder after that of the list of its files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "files" / "md5"
+
+    def place(self, md5: str) -> Path:
+        """Where the copy lies."""
+        return self.folder / md5[:2] / md5[2:]
+
+    @cached_property
+    def rotten(self) -> set[str]:
+        """The copies whose content is not what their name says."""
+        names = {file.parent.name + file.name for file in self.folder.glob("??/*")}
+        return {name for name in names if md5_of(self.place(name)) != name.removesuffix(".dir")}
+
+    def files(self, output: Output) -> dict[Path, str]:
+        """The files of an output by path; of a folder whose list is lost, none."""
+        if not output.md5.endswith(".dir"):
+            return {output.path: output.md5}
+        if not self.has(output.md5):
+            return {}
+        listed = json.loads(self.place(output.md5).read_text())
+        return {output.path / entry["relpath"]: entry["md5"] for entry in listed}
+
+    def has(self, md5: str) -> bool:
+        """Tell whether a sound copy is here."""
+        return self.place(md5).is_file() and md5 not in self.rotten
+
+    def can_restore(self, output: Output) -> bool:
+        """Tell whether all of an output is here and sound."""
+        return all(map(self.has, [output.md5, *self.files(output).values()]))
+
+    def changed_file(self, output: Output) -> Path:
+        """The first file of an output that is not what was written; the output where none is known."""
+        files = self.files(output).items()
+        return next((file for file, md5 in files if not file.is_file() or md5_of(file) != md5), output.path)
+
+
+def md5_of(file: Path) -> str:
+    """DVC's hash of a file's content."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def restoring(output: Output | None, state: str, stage: str, copies: Cache) -> str:
+    """The command that brings an output back: from a sound copy, which takes no time, or by its stage."""
+    if output and state == "modified" and copies.can_restore(output):
+        place = quote(str(output.path))
+        return f"rm -r {place} && dvc checkout {place}"
+    return f"dvc repro {stage}" if state == "deleted" else f"dvc repro -f -s {stage}"
+
+
+def cache_problems(copies: Cache, written: dict[str, Output], stale: set[str]) -> Iterator[str]:
+    """Copies that DVC would hand out though they are rotten."""
+    stages = {md5: output.stage for output in written.values() for md5 in copies.files(output).values()}
+    stages |= {output.md5: output.stage for output in written.values()}
+    for md5 in sorted(copies.rotten):
+        file, stage = copies.place(md5), stages.get(md5)
+        then = f" && dvc {'repro -f -s' if stage in stale else 'commit -f'} {stage}" if stage else ""
+        yield f"{file}: DVC's copy is no longer what its name says; run `rm -f {quote(str(file))}{then}`"
