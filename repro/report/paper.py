@@ -112,12 +112,11 @@ def render_paper(
             shown_methods=list(dict.fromkeys(need.cell.method for need in needs)),
         ),
     )
-    main = out / "main.tex"
     return Rendered(
         sentence,
         {claim.key: claim.verdict for claim in claims},
         tuple(cell.name for cell in cells if not cell.origins),
-        compile_pdf(main) if main.is_file() else f"no PDF: there is no {main}",
+        compile_pdf(out / "main.tex"),
     )
 
 
