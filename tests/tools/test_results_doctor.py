@@ -162,7 +162,7 @@ def test_a_flipped_bit_in_a_sealed_run_is_named(copied: Path, damage, capsys) ->
 def test_what_dvc_says_of_a_folder_that_is_none_of_its_own_is_one_sentence(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (problem,) = dvc_problems(set())
-    assert problem.startswith("`dvc status` fails (ERROR: you are not inside of a DVC repository"), problem
+    assert problem.startswith("`dvc status` fails (you are not inside of a DVC repository"), problem
     assert "[" not in problem
 
 
