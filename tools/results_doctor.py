@@ -14,6 +14,7 @@ from repro.results.records import RECORDS, TASKS, Records, group_name, read_reco
 from stages.settings.grid import Grid, Line, read_grid
 from stages.settings.params import read_params
 from stages.tracking import has_ended, recorded_runs, run_folders
+from stages.tracking.names import printable
 from tools.dvc_doctor import dvc_problems, md5_of
 
 stored_tasks = cache(read_tasks)  # a list is read once for all cells
@@ -35,7 +36,7 @@ def check_results(folder: Path) -> int:
         problems += run_problems(paths.RUNS)
         cells = len(grid.lines())
     for problem in problems:
-        print(problem)
+        print(printable(problem))
     if problems:
         print(f"{len(problems)} problems in {folder}")
     else:
