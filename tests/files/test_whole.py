@@ -37,7 +37,7 @@ def test_a_file_where_a_folder_should_be_and_the_reverse_are_one_sentence(tmp_pa
     (tmp_path / "file").touch()
     (tmp_path / "folder" / "inner").mkdir(parents=True)
     for write in (whole_file, whole_folder, whole_files):
-        with pytest.raises(BadInput, match="file or a folder above it is a file, expected a folder; move it away"):
+        with pytest.raises(BadInput, match="a folder above it is a file, expected a folder; move it away"):
             with write(tmp_path / "file" / "x") as partial:
                 assert partial
     with pytest.raises(BadInput, match="is a folder, expected a file; move it away"):

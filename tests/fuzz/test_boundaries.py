@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from repro.errors import BadInput
@@ -186,6 +186,7 @@ def test_run_folders(data: st.DataObject, recorded: Path) -> None:
 @tried("Mongo URL")
 @given(before=TEXTS, secret=st.text("0123456789abcdef", min_size=8, max_size=12), after=TEXTS)
 def test_mongo_urls(before: str, secret: str, after: str) -> None:
+    assume(secret not in before + after)
     for url in (
         f"{before}{secret}{after}",
         f"mongodb://u:{secret}@{after}",
