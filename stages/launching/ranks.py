@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from repro.errors import BadInput, one_line
-from stages.settings.machine import ENDPOINT
 from stages.settings.planned import Asked
 
 TRAININGS = ("pretrain", "train")
@@ -133,6 +132,8 @@ def _config(ranks: Ranks, scratch: str) -> Any:
 
 
 def _endpoint(ranks: Ranks) -> str:
+    from stages.settings.machine import ENDPOINT
+
     address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
     endpoint = ranks.endpoint or (f"{address}:{port}" if address and port else "")
     if not endpoint:

@@ -9,7 +9,7 @@ from types import FrameType
 
 from repro.errors import BadInput, one_line
 from stages.launching.ranks import BAD_INPUT, is_rank, leave_to_launcher
-from stages.tracking.capture import silence
+from stages.tracking.capture import nobody_listening, silence
 from stages.tracking.names import printable
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -22,11 +22,7 @@ def bad_input_exits() -> Iterator[None]:
     Where nobody reads standard output any more (`| head`), the command ends as others do then, without a word.
     """
     try:
-        try:
-            yield
-        finally:
-            if sys.stdout:  # None where it was closed
-                sys.stdout.flush()
+        yield
     except BrokenPipeError:
         silence(sys.stdout)
         raise SystemExit(128 + signal.SIGPIPE) from None
@@ -36,6 +32,10 @@ def bad_input_exits() -> Iterator[None]:
         else:
             print(f"error: {printable(one_line(error))}", file=sys.stderr)
         raise SystemExit(BAD_INPUT) from None
+    finally:
+        if sys.stdout:  # None where it was closed
+            with nobody_listening(sys.stdout):
+                sys.stdout.flush()
 
 
 class Stopped(KeyboardInterrupt):

@@ -3,6 +3,7 @@
 The number of tries of each boundary stands in TRIES; damaged pictures are tried in tests/preparation/test_decoding.py.
 """
 
+import contextlib
 import copy
 import io
 import json
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 import torch
+from dvc.utils.serialize import parse_yaml
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -109,6 +111,19 @@ def test_values_of_dvc_exp_run(key: str, value: str) -> None:
     """`-S KEY=VALUE` puts a YAML value into params.yaml."""
     with only_bad_input():
         checked(Params, {**SMALL_PARAMS, key: parse(value, f"-S {key}")}, "params.yaml")
+
+
+@tried("-S values")
+@given(text=st.text("0123456789eE+-.:_xobtyn~", min_size=1, max_size=6))
+def test_a_value_means_what_dvc_takes_it_for(text: str) -> None:
+    with contextlib.suppress(BadInput):  # refused: no second meaning
+        ours = parse(f"a: {text}\n", "params.yaml")["a"]
+        theirs = parse_yaml(f"a: {text}\n", "params.yaml")["a"]
+        assert (type(ours), repr(ours)) == (type(theirs), repr(theirs))
+
+
+def test_the_numbers_that_were_read_twice_differently() -> None:
+    assert [parse(text, "-S") for text in ("1e-05", "010", "1:30")] == [1e-05, 10, "1:30"]
 
 
 @tried("command lines")
