@@ -4,13 +4,14 @@ import inspect
 import json
 from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from repro.errors import BadInput
 
 Kind = TypeVar("Kind")
+Positive = Annotated[float, Field(gt=0)]
 # For dataclasses that are read from a file: no unknown keys, no silent conversions, no NaN.
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 

@@ -11,12 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from stages.launching import forkserver, ranks
-from stages.settings.planned import REPLICATED, asked
+from stages.settings.planned import REPLICATED, Asked, asked
+
+NAME = "{}"  # its place in a command of dvc.yaml: no shell reads a name
 
 
 def main() -> int:
     fill_closed_streams()
-    arguments = sys.argv[1:]
+    arguments = [word.replace(NAME, name_of_stage()) for word in sys.argv[1:]]
     names = sorted(file.stem for file in Path(__file__).parent.glob("[!_]*.py"))
     if not arguments or arguments[0] not in names:
         print(f"usage: python -m stages {{{','.join(names)}}} [NAME [--seed N]]", file=sys.stderr)
@@ -26,26 +28,45 @@ def main() -> int:
         return forkserver.run_stage(arguments)
     if ranks.LAUNCHER in os.environ:  # beside other replicates
         ranks.end_with_launcher()
-    if arguments[0] in REPLICATED:
-        from stages.launching import replicates
-        from stages.tracking import bad_input_exits
+    return run_replicates(arguments) if arguments[0] in REPLICATED else run_one(arguments)
 
-        with bad_input_exits():
-            ask = asked(arguments[0], arguments[1:])
-            seeds = replicates.to_compute(ask)
-            if len(seeds) != 1:
-                return replicates.side_by_side(ask, seeds) if seeds else 0
-            ask = replace(ask, seed=seeds[0])
-            arguments = ask.words
-            wanted = ranks.ranks_of(ask.stage)
-            if wanted.total > 1:
-                return ranks.launch(wanted, ask)
+
+def run_replicates(arguments: list[str]) -> int:
+    """Compute what is missing of all seeds, or of the one that is asked for; give the exit code."""
+    from stages.launching import replicates
+    from stages.tracking import bad_input_exits
+
+    with bad_input_exits():
+        ask = asked(arguments[0], arguments[1:])
+        seeds = replicates.to_compute(ask)
+        if len(seeds) == 1:
+            code = run_replicate(replace(ask, seed=seeds[0]))
+        else:
+            code = replicates.side_by_side(ask, seeds) if seeds else 0
+        if code == 0 and ask.seed is None:
+            replicates.drop_unlisted(ask)
+    return code
+
+
+def run_replicate(ask: Asked) -> int:
+    """Compute one, in as many ranks as params.yaml says."""
+    wanted = ranks.ranks_of(ask.stage)
+    return ranks.launch(wanted, ask) if wanted.total > 1 else run_one(ask.words)
+
+
+def run_one(arguments: list[str]) -> int:
+    """Run a stage, forked from the server where there is one; give the exit code."""
     if forkserver.ADDRESS in os.environ:
         try:
             return forkserver.follow(*forkserver.hand_over(arguments))
         except forkserver.NoAnswer as reason:
             print(f"the fork server does not answer ({reason}); this stage runs without it", file=sys.stderr)
     return forkserver.run_stage(arguments)
+
+
+def name_of_stage() -> str:
+    """What DVC says behind the @ of the stage that it runs; outside of DVC the place stays as it is."""
+    return os.environ.get("DVC_STAGE", "").partition("@")[2] or NAME
 
 
 def fill_closed_streams() -> None:

@@ -3,24 +3,26 @@
 `evaluate experiment` measures what params.yaml begins with.
 """
 
+import logging
 import sys
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from repro import paths
 from repro.data.dataset import open_dataset
 from repro.data.episodes import Tasks, read_tasks
 from repro.evaluation.cell import Evaluation, evaluate_cell
 from repro.files import seal, sha256, whole_folder
-from repro.models.device import pick_device
+from repro.models.device import pick_device, use_threads
+from repro.results.chance import ARROWS, chance_warnings
 from repro.results.contents import StoredContents
+from repro.results.intervals import mean_interval
 from repro.results.records import (
     CURVES,
     RECORDS,
     SHOWN,
     TASKS,
+    Records,
     by_name,
     group_name,
     read_records,
@@ -39,7 +41,7 @@ from stages.tracking import Log, bad_input_exits, bar, of_seed, record
 
 def evaluate(settings: EvaluateSettings, log: Log) -> dict[str, Any]:
     """Load, tune on validation tasks where the method asks for it, measure, and write the per-task records."""
-    torch.set_num_threads(settings.threads)
+    use_threads(settings.threads)
     dataset, shot, seed, memory_mb = settings.dataset, settings.shot, settings.seed, settings.machine.memory_mb
     data, device = open_dataset(paths.dataset(dataset, seed)), pick_device(settings.machine.device)
     model = paths.replicate(Path(settings.model), seed)
@@ -87,7 +89,16 @@ def evaluate(settings: EvaluateSettings, log: Log) -> dict[str, Any]:
     with whole_folder(paths.results(settings.cell, seed)) as folder:
         contents = StoredContents(paths.episodes(dataset, "test", seed))
         result = write_results(folder, evaluation, facts, contents, settings.way, log)
+        warn_of_chance(settings, read_records(folder / RECORDS), data.seen_classes)
         return result | write_origin(folder, "evaluate", settings.cell, settings, result["records"])
+
+
+def warn_of_chance(settings: EvaluateSettings, records: Records, seen: int) -> None:
+    """Say so where the method has learnt nothing; the report says it again."""
+    values = {name: mean_interval(records.values("gfsl", settings.way, name)) for name in ARROWS}
+    found = {name: (mean.mean, mean.ci) for name, mean in values.items()}
+    for sentence in chance_warnings(settings.cell, found, seen, settings.way):
+        logging.getLogger(__name__).warning("warning: %s", sentence)
 
 
 def write_results(

@@ -1,10 +1,12 @@
 """`python -m stages paper`: render every table, figure and claim from the records, and the report around them."""
 
+import shutil
 from dataclasses import asdict
 from typing import Any, cast
 
 from repro import paths
 from repro.data.summary import summarise_dataset
+from repro.files import whole_files
 from repro.methods.registry import method_class
 from repro.report.facts import Benchmark, DatasetFacts
 from repro.report.needs import shown_datasets
@@ -20,7 +22,10 @@ def paper(settings: PaperSettings, log: Log) -> dict[str, Any]:
     """Render, and say what held, what is missing and where the PDF is; datasets look as the first seed drew them."""
     seed = settings.seeds[0]
     shown = [name for name in shown_datasets() if name in settings.datasets]
-    with template_errors_as_bad_input(paths.PAPER / "templates"):
+    main, pdf = paths.PAPER / "main.tex", paths.PAPER / "main.pdf"
+    with template_errors_as_bad_input(paths.PAPER / "templates"), whole_files(paths.PAPER) as draft:
+        if main.is_file():
+            shutil.copy(main, draft)
         rendered = render_paper(
             paths.ALL_RESULTS,
             {name: DatasetFacts(name, **vars(summarise_dataset(paths.dataset(name, seed)))) for name in shown},
@@ -28,7 +33,7 @@ def paper(settings: PaperSettings, log: Log) -> dict[str, Any]:
             Benchmark(**asdict(settings.benchmark), backbones=settings.backbones),
             published_file=paths.PAPER / "published.yaml",
             templates=paths.PAPER / "templates",
-            out=paths.PAPER,
+            out=draft,
             form=cast(Form, settings.form),
             rows=settings.rows,
             way=settings.way,
@@ -36,6 +41,9 @@ def paper(settings: PaperSettings, log: Log) -> dict[str, Any]:
             reproduce=lambda cell: f"dvc repro {settings.stages.get(cell, f'evaluate@{cell}')}",
             contents=StoredContents(*(paths.episodes(name, "test") for name in shown)),
         )
+        if not (draft / pdf.name).exists():
+            pdf.unlink(missing_ok=True)  # it shows what was rendered before
+        (draft / main.name).unlink(missing_ok=True)
     figures = sorted((paths.PAPER / "figures").glob("*.png"))
     for file in [*(paths.PAPER / name for name in ("tables.tex", "claims.json", "report.html")), *figures]:
         log.add_artifact(str(file), name=file.name)

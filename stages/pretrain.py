@@ -4,13 +4,13 @@ import sys
 from dataclasses import asdict, replace
 from typing import Any
 
-import torch
-
 from repro import paths
 from repro.data.dataset import open_dataset
 from repro.data.episodes import read_tasks
 from repro.data.loading import ImageStore
 from repro.files import SEAL, sha256, whole_folder
+from repro.models import require_room
+from repro.models.device import use_threads
 from repro.trained.folders import WEIGHTS, Card, build_pretrained, write_model
 from repro.training.checkpoints import own_checkpoints
 from repro.training.distributed import process_group
@@ -27,7 +27,7 @@ MEASURE = "val_prototype_accuracy"
 
 def pretrain(settings: PretrainSettings, log: Log) -> dict[str, Any]:
     """Train unless `random`, keep the epoch with the best nearest-prototype accuracy, and embed every image once."""
-    torch.set_num_threads(settings.threads)
+    use_threads(settings.threads)
     place, checkpoints = paths.dataset(settings.dataset, settings.seed), paths.checkpoints(settings.name, settings.seed)
     data = open_dataset(place)
     tasks = read_tasks(paths.tasks(settings.dataset, "val", settings.way, settings.shot, settings.seed))
@@ -41,6 +41,7 @@ def pretrain(settings: PretrainSettings, log: Log) -> dict[str, Any]:
         classifier_options=settings.classifier.options,
     )
     model = build_pretrained(card, settings.seed)
+    require_room(model.backbone, settings.backbone.name, data.image_shape, f"datasets.{settings.dataset}.size")
     with process_group(settings.machine.device) as world, own_checkpoints(checkpoints, world):
         store = ImageStore(data.images_NHWC, world.device)
         training = prepare_pretraining(

@@ -6,14 +6,13 @@
 import sys
 from typing import Any
 
-import torch
-
 from repro import paths
 from repro.data.dataset import Dataset, open_dataset
 from repro.data.episodes import read_tasks
 from repro.evaluation.validation import Validation
 from repro.files import SEAL, sha256, whole_folder
 from repro.methods.base import Method
+from repro.models.device import use_threads
 from repro.options import checked
 from repro.trained.building import start_method
 from repro.trained.folders import WEIGHTS, Card, check_model, write_model
@@ -33,7 +32,7 @@ MEASURE = "val_hm"
 
 def train(settings: TrainSettings, log: Log) -> dict[str, Any]:
     """Train where the method has a training, keep the weights with the best HM on validation tasks, and embed once."""
-    torch.set_num_threads(settings.threads)
+    use_threads(settings.threads)
     data = open_dataset(paths.dataset(settings.dataset, settings.seed))
     start = paths.pretrained(settings.pretrained, settings.seed)
     weights = check_model(start)

@@ -59,13 +59,6 @@ def _install_lock() -> None:
     _say(f"set-up: done in {time.monotonic() - started:.0f} s")
 
 
-def positive(text: str) -> int:
-    """A number of at least 1, as argparse takes it."""
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError
-    return int(text)
-
-
 def _fingerprint() -> str:
     return hashlib.sha256(LOCK.read_bytes()).hexdigest()
 

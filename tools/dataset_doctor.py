@@ -1,8 +1,8 @@
 """The command line of the dataset doctor: reads its options, asks the library, shows its findings."""
 
-import argparse
 import inspect
 import json
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
@@ -19,15 +19,16 @@ from stages.settings.params import Params, read_params
 from stages.settings.resolving import Resolver
 from stages.settings.yaml_files import parse
 from stages.tracking import bar, counting
+from tools.command_line import Parser, at_least
 
 COLOURS = {"pass": "green", "warn": "yellow", "fail": "bold red"}
 TaskLists = Callable[[Dataset], Iterable[TaskSpec]]
 
 
-def check_dataset(folder: Path, description: str | None) -> int:
+def check_dataset(folder: Path, description: str | None, examples: str = "") -> int:
     """Examine the dataset that the command line names, show the findings, and give the exit code."""
-    parser = _parser(description)
-    arguments = parser.parse_args()
+    parser = _parser(description, examples)
+    arguments = parser.parse(sys.argv[1:])
     if arguments.results:
         parser.error("--results takes nothing else, expected `tools/doctor --results`")
     tasks: TaskLists | None
@@ -58,33 +59,21 @@ def read_value(text: str, option: Option) -> Any:
     return text if is_path and not text.startswith("[") else parse(text, f"{text!r}")
 
 
-def _parser(description: str | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="tools/doctor",
-        description=description,
-        epilog=_describe_sources(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _parser(description: str | None, examples: str) -> Parser:
+    parser = Parser("doctor", description, f"{examples}\n{_describe_sources()}")
     parser.add_argument("source", nargs="?", choices=SOURCES, help="layout of the raw data")
     parser.add_argument("options", nargs="*", metavar="key=value", help="options of the source, explained below")
     parser.add_argument("--dataset", metavar="NAME", help="check this dataset of params.yaml instead")
     parser.add_argument(
-        "--seed", type=_seed, help="root seed of everything that is drawn (default: 0, or the first of params.yaml)"
+        "--seed",
+        type=at_least(0),
+        metavar="N",
+        help="root seed of everything that is drawn (default: 0, or the first of params.yaml)",
     )
     parser.add_argument("--fast", action="store_true", help="do not decode the images, only list and compare them")
     parser.add_argument("--json", action="store_true", help="print findings and counts per class for machines")
     parser.add_argument("--results", action="store_true", help="check what was computed instead; takes nothing else")
     return parser
-
-
-def _seed(text: str) -> int:
-    """A number of at least 0, as argparse takes it."""
-    if int(text) < 0:
-        raise ValueError
-    return int(text)
-
-
-_seed.__name__ = "int"  # what argparse calls a wrong value
 
 
 def _describe_sources() -> str:
@@ -108,7 +97,7 @@ def _default(value: Any) -> str:
     return f"={shown}".replace(" ", "")
 
 
-def _parse_options(parser: argparse.ArgumentParser, given: list[str], allowed: Mapping[str, Option]) -> dict[str, Any]:
+def _parse_options(parser: Parser, given: list[str], allowed: Mapping[str, Option]) -> dict[str, Any]:
     """Read key=value pairs; wrong usage ends the program."""
     options: dict[str, Any] = {}
     for pair in given:
@@ -117,8 +106,6 @@ def _parse_options(parser: argparse.ArgumentParser, given: list[str], allowed: M
             parser.error(f"{pair!r} is no option of this source, expected key=value with one of {', '.join(allowed)}")
         if key in options:
             parser.error(f"{key} is given twice, expected each option once")
-        if any("\ud800" <= character <= "\udfff" for character in value):  # how Python shows undecodable bytes
-            parser.error(f"{pair!r} is not in UTF-8; rename the file or folder")
         try:
             options[key] = read_value(value, allowed[key])
         except BadInput as error:

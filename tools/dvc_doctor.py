@@ -28,8 +28,9 @@ def dvc_problems(changed: set[str]) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as nothing_known:  # DVC remembers hashes by time and size here
         asked = dvc("status", "--json", DVC_SITE_CACHE_DIR=nothing_known)
     if asked.returncode:
-        reason = (asked.stderr.strip().splitlines() or ["it gives no reason"])[-1]
-        yield f"`dvc status` fails ({reason}); repair dvc.yaml or dvc.lock"
+        lines = asked.stderr.splitlines()  # hints and pointers to manuals follow what is wrong
+        reason = next((line for line in lines if line.startswith("ERROR: ")), "it gives no reason")
+        yield f"`dvc status` fails ({reason.removeprefix('ERROR: ')}); repair dvc.yaml or dvc.lock"
         return
     outs: dict[str, tuple[str, str]] = {}
     others: dict[str, list[tuple[str, Any]]] = {}

@@ -3,19 +3,26 @@
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 from repro import paths
 from stages.launching.forkserver import fork_server
 from stages.settings.grid import read_grid
 from stages.settings.params import read_params
-from stages.tracking import bad_input_exits
 
 
 def check_inputs() -> None:
-    """Answer a mistake in params.yaml or paper/grid.yaml before DVC meets it."""
-    with bad_input_exits():
-        read_params(paths.PARAMS)
-        read_grid()
+    """Answer a mistake in params.yaml or paper/grid.yaml before DVC meets it; raises BadInput."""
+    read_params(paths.PARAMS)
+    read_grid()
+
+
+def say_what_would_run(targets: list[str]) -> int:
+    """Tell which stages are stale; `dvc repro --dry` itself stops at the first file that no stage has made yet."""
+    from tools.scheduling import command
+    from tools.scheduling.pipeline import Pipeline
+
+    return command.say_what_would_run(Pipeline(Path(), targets, Path(".cluster") / "before.json"))
 
 
 def reproduce(arguments: list[str]) -> int:

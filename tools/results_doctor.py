@@ -13,8 +13,9 @@ from repro.files import SEAL, check_seal, damage, sha256
 from repro.results.records import RECORDS, TASKS, Records, group_name, read_records
 from stages.settings.grid import Grid, Line, read_grid
 from stages.settings.params import read_params
-from stages.tracking import recorded_runs
-from tools.dvc_doctor import dvc_problems
+from stages.tracking import has_ended, recorded_runs, run_folders
+from stages.tracking.names import printable
+from tools.dvc_doctor import dvc_problems, md5_of
 
 stored_tasks = cache(read_tasks)  # a list is read once for all cells
 
@@ -26,13 +27,16 @@ def check_results(folder: Path) -> int:
     """
     with chdir(folder):
         grid, seeds = read_grid(), read_params(paths.PARAMS).seeds
+        if not any(map(Path.exists, (paths.SETTINGS, paths.RUNS, paths.ALL_RESULTS))):
+            print(f"{folder}: nothing has run here yet; `tools/repro` runs everything")
+            return 1
         changed: set[str] = set()
         problems = list(dvc_problems(changed))
         problems += cell_problems(grid, seeds, changed)
         problems += run_problems(paths.RUNS)
         cells = len(grid.lines())
     for problem in problems:
-        print(problem)
+        print(printable(problem))
     if problems:
         print(f"{len(problems)} problems in {folder}")
     else:
@@ -92,10 +96,14 @@ def record_problems(records: Records, line: Line, cell: str, seed: int, again: s
 
 
 def run_problems(runs: Path) -> Iterator[str]:
-    """Files of sealed run folders that are not what was recorded."""
+    """Files of run folders that are not what was recorded, and sources that are not what their names say."""
     remedy = "restore that run's folder from a copy, or delete it and look again which stage has to run"
-    for folder in sorted(runs.glob(f"*/{SEAL}")):
-        yield from damage(folder.parent, remedy)
+    for folder in run_folders(runs):
+        if (folder / SEAL).exists() or has_ended(folder):
+            yield from damage(folder, remedy)
+    for source in sorted((runs / "_sources").glob("*_*")):
+        if md5_of(source) != source.stem.rpartition("_")[2]:
+            yield f"{source}: content is not what its name says; delete it, and the next run stores it again"
 
 
 def evaluation_runs() -> tuple[set[str], dict[tuple[str, int], str]]:

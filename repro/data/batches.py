@@ -18,6 +18,8 @@ from repro.data.loading import Draw
 from repro.data.seeding import generator
 from repro.errors import BadInput
 
+FEWER = "lower the method's option `queries` or `free`, or `shot`"  # what sets the images of a step
+
 
 class Draws(Protocol):
     """Whatever gives a step (from 1) its images."""
@@ -98,7 +100,7 @@ class EpisodeBatches:
         self._free_pools = [self._rows[domain_of_row == g] if shared else self._rows for g in range(domains)]
         if free > min(map(len, self._free_pools)):
             have = min(map(len, self._free_pools))
-            raise BadInput(f"a step draws {free} free images, but only {have} are there to draw from; ask for fewer")
+            raise BadInput(f"a step draws {free} free images, but only {have} are there to draw from; {FEWER}")
 
     def _check(self, dataset: Dataset) -> None:
         seen, need = dataset.seen_classes, self.shot + self.queries
@@ -109,19 +111,20 @@ class EpisodeBatches:
             )
         if self.classes > seen:
             raise BadInput(
-                f"a step draws {self.classes} classes, but {dataset.header.name} has {seen} seen classes; ask for fewer"
+                f"a step draws {self.classes} classes, but {dataset.header.name} has {seen} seen classes; "
+                "lower the method's option `classes` or `way`"
             )
         most, label = self._count_SG.max(dim=1).values.min(dim=0)
         if most < need:
             raise BadInput(
                 f"class {dataset.header.classes[int(label)].name} has {int(most)} training images (in one domain), "
-                f"a step needs {need} ({self.shot} shots + {self.queries} queries); ask for fewer"
+                f"a step needs {need} ({self.shot} shots + {self.queries} queries); {FEWER}"
             )
         most, domain = self._count_SG.max(dim=0).values.min(dim=0)
         if most < need:
             raise BadInput(
                 f"domain {dataset.header.domains[int(domain)]} has at most {int(most)} training images of a class, "
-                f"a step needs {need} ({self.shot} shots + {self.queries} queries); ask for fewer"
+                f"a step needs {need} ({self.shot} shots + {self.queries} queries); {FEWER}"
             )
 
     def draw(self, step: int) -> EpisodeRows:

@@ -15,7 +15,7 @@ from repro.files.sums import (
     sha256_once,
     write_sums,
 )
-from repro.files.whole import discard, put_in_place, whole_file, whole_folder
+from repro.files.whole import discard, put_in_place, whole_file, whole_files, whole_folder
 
 __all__ = [
     "MAKE_AGAIN",
@@ -37,6 +37,7 @@ __all__ = [
     "try_to_lock",
     "wait_to_lock",
     "whole_file",
+    "whole_files",
     "whole_folder",
     "write_sums",
 ]

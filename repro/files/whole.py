@@ -37,6 +37,26 @@ def whole_folder(path: Path) -> Iterator[Path]:
         put_in_place(partial, path)
 
 
+@contextmanager
+def whole_files(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder inside `folder`; on success its files and folders replace those of the same names.
+
+    On failure nothing in `folder` has changed. Raises BadInput where the disk is full or refuses.
+    """
+    with disk_errors_as_bad_input(folder), _temporary(folder / "files", Path.mkdir) as partial:
+        yield partial
+        for entry in partial.iterdir():
+            if entry.is_file():
+                _sync(entry)
+        with signals_wait():
+            for entry in sorted(partial.iterdir()):
+                target = folder / entry.name
+                if entry.is_dir() or target.is_dir():
+                    put_in_place(entry, target)
+                else:
+                    entry.replace(target)
+
+
 def put_in_place(partial: Path, path: Path) -> None:
     """Make the finished folder `partial` the folder `path` (same file system); an older `path` goes."""
     for file in partial.rglob("*"):

@@ -17,6 +17,7 @@ from repro.methods.shared.chunks import mean_over_chunks
 from repro.methods.shared.distances import seen_weight
 from repro.methods.shared.synthesis import Average, SharedRows, Synthesis, draw_class_sets, lengths, noise_source
 from repro.methods.shared.synthesis_scorers import ACastleScorer
+from repro.options import Positive
 
 
 class ACastle(Method):
@@ -43,8 +44,8 @@ class ACastle(Method):
         bases_std: float | None = None,
         dropout: float = 0.5,
         average: Average = "pre",
-        temperature: float = 1.0,
-        training_temperature: float | None = None,
+        temperature: Positive = 1.0,
+        training_temperature: Positive | None = None,
         classes: int = 24,
         classifiers: int = 64,
         ways: int = 5,

@@ -16,6 +16,7 @@ from repro.methods.shared.distances import seen_weight
 from repro.methods.shared.swapping import own_cross_entropy, swapped_cross_entropy
 from repro.methods.shared.synthesis import Average, Synthesis, draw_class_sets, lengths, noise_source
 from repro.methods.shared.synthesis_scorers import CastleScorer
+from repro.options import Positive
 
 
 class Castle(FixedSeen):
@@ -42,7 +43,7 @@ class Castle(FixedSeen):
         bases_std: float | None = None,
         dropout: float = 0.5,
         average: Average = "pre",
-        temperature: float = 1.0,
+        temperature: Positive = 1.0,
         classes: int = 24,
         classifiers: int = 64,
         ways: int = 5,

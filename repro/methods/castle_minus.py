@@ -15,6 +15,7 @@ from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
 from repro.methods.shared.distances import prototypes, seen_weight
 from repro.methods.shared.swapping import swapped_cross_entropy
 from repro.methods.shared.synthesis import draw_class_sets
+from repro.options import Positive
 
 
 class CastleMinus(FixedSeen):
@@ -33,7 +34,7 @@ class CastleMinus(FixedSeen):
         dim: int,
         seen_classes: int,
         *,
-        temperature: float = 1.0,
+        temperature: Positive = 1.0,
         classes: int = 24,
         classifiers: int = 64,
         ways: int = 5,

@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy
 from repro.cards import Look, MethodCard
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
 from repro.methods.shared.distances import prototypes, prototypical_loss, seen_weight, squared_distances
+from repro.options import Positive
 
 
 class MulticlassProtoNet(FixedSeen):
@@ -37,7 +38,7 @@ class MulticlassProtoNet(FixedSeen):
         seen_classes: int,
         *,
         weight: float = 1.0,
-        temperature: float = 1.0,
+        temperature: Positive = 1.0,
         way: int = 5,
         queries: int = 15,
         tasks: int = 1,

@@ -13,6 +13,7 @@ from repro.cards import Look, MethodCard
 from repro.errors import BadInput
 from repro.methods.base import BatchSpec, EmbeddedBatch, FixedSeen
 from repro.methods.shared.distances import prototypes, prototypical_loss, squared_distances
+from repro.options import Positive
 
 
 class ProtoNet(FixedSeen):
@@ -35,7 +36,7 @@ class ProtoNet(FixedSeen):
         dim: int,
         seen_classes: int,
         *,
-        temperature: float = 1.0,
+        temperature: Positive = 1.0,
         way: int = 5,
         queries: int = 15,
         tasks: int = 1,

@@ -1,6 +1,7 @@
 """Where a training runs and in which number format."""
 
 import os
+import re
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -18,13 +19,21 @@ def pick_device(name: str = "auto") -> torch.device:
     """The named device; `auto` is CUDA where there is one, else the CPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise BadInput(f"device {name!r} is unknown; expected auto, cpu, cuda or cuda:<number>") from error
+    if not re.fullmatch(r"cpu|cuda(:[0-9]{1,4})?", name):
+        raise BadInput(f"device {name!r} is unknown; expected auto, cpu, cuda or cuda:<number>")
+    device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise BadInput(f"device {name!r}: {torch.cuda.device_count()} CUDA devices here; use auto or cpu")
     return device
+
+
+def use_threads(threads: int) -> None:
+    """Compute with so many threads; raises BadInput where OpenMP may not have them: it would wait for them for ever."""
+    limit = os.environ.get("OMP_THREAD_LIMIT", "").strip()
+    if limit.isdecimal() and int(limit) < threads:
+        message = f"OMP_THREAD_LIMIT is {limit}, expected at least {threads}, the `threads` of params.yaml"
+        raise BadInput(f"{message}; unset it in the environment")
+    torch.set_num_threads(threads)
 
 
 def make_deterministic() -> None:

@@ -3,12 +3,15 @@
 Dimensions: N images, D features, S seen classes.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from repro.errors import BadInput
-from repro.options import check_options
+from repro.options import Positive, check_options
 
 
 class LinearClassifier(nn.Module):
@@ -30,7 +33,7 @@ class LinearClassifier(nn.Module):
 class NormalisedClassifier(LinearClassifier):
     """Rows of Θ at unit length, logits divided by a temperature: the form Θ takes in a joint classifier."""
 
-    def __init__(self, dim: int, seen_classes: int, temperature: float = 0.5) -> None:
+    def __init__(self, dim: int, seen_classes: int, temperature: Positive = 0.5) -> None:
         super().__init__(dim, seen_classes)
         self.temperature = temperature
 
@@ -42,7 +45,7 @@ class NormalisedClassifier(LinearClassifier):
 class CosineClassifier(LinearClassifier):
     """Cosine of embedding and row of Θ, times a learnt scale: DFSL's first stage."""
 
-    def __init__(self, dim: int, seen_classes: int, scale: float = 10.0) -> None:
+    def __init__(self, dim: int, seen_classes: int, scale: Positive = 10.0) -> None:
         super().__init__(dim, seen_classes)
         self.scale = nn.Parameter(torch.tensor(scale))
 
@@ -62,6 +65,13 @@ CLASSIFIERS: dict[str, type[LinearClassifier]] = {
 }
 
 
+def check_classifier(name: str, options: Mapping[str, Any]) -> None:
+    """Raise BadInput for a classifier there is not, and for options that it does not have."""
+    if name not in CLASSIFIERS:
+        raise BadInput(f"classifier {name!r} is unknown; expected one of {', '.join(CLASSIFIERS)}")
+    check_options(f"classifier {name}", options, CLASSIFIERS[name], given=("dim", "seen_classes"))
+
+
 class Pretrained(nn.Module):
     """A backbone with its many-shot classifier; `classifier.logit_weight_SD()` is what methods start from."""
 
@@ -69,9 +79,7 @@ class Pretrained(nn.Module):
         self, backbone: nn.Module, dim: int, seen_classes: int, classifier: str = "linear", **options: float
     ) -> None:
         super().__init__()
-        if classifier not in CLASSIFIERS:
-            raise BadInput(f"classifier {classifier!r} is unknown; expected one of {', '.join(CLASSIFIERS)}")
-        check_options(f"classifier {classifier}", options, CLASSIFIERS[classifier], given=("dim", "seen_classes"))
+        check_classifier(classifier, options)
         self.backbone = backbone
         self.classifier = CLASSIFIERS[classifier](dim, seen_classes, **options)
 

@@ -11,6 +11,9 @@ from torch import Tensor, nn
 from repro.errors import BadInput
 from repro.files import whole_file
 
+FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
 
 def save_weights(module: nn.Module, file: Path) -> None:
     """Write all weights and buffers of a module; one that is not finite is refused."""
@@ -52,6 +55,11 @@ def install(module: nn.Module, tensors: Mapping[str, Tensor], origin: str) -> No
         for name in own
         if name in tensors and tensors[name].shape != own[name].shape
     ]
+    differences += [
+        f"{name} holds {tensors[name].dtype} instead of {own[name].dtype}"
+        for name in own
+        if name in tensors and not _same_kind(tensors[name], own[name])
+    ]
     if differences:
         raise BadInput(
             f"{origin} does not fit {type(module).__name__}: {'; '.join(differences)}; "
@@ -59,6 +67,16 @@ def install(module: nn.Module, tensors: Mapping[str, Tensor], origin: str) -> No
         )
     _require_finite(tensors, origin)
     module.load_state_dict(dict(tensors))
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """Tell whether a tensor holds ordinary numbers: neither sparse, quantised, complex, nor of a format like float8."""
+    return tensor.layout == torch.strided and tensor.device.type != "meta" and tensor.dtype in (*FLOATS, *INTEGERS)
+
+
+def _same_kind(found: Tensor, expected: Tensor) -> bool:
+    """Tell whether one can be copied into the other and mean the same."""
+    return is_plain(found) and found.is_floating_point() == expected.is_floating_point()
 
 
 def _require_finite(tensors: Mapping[str, Tensor], origin: str) -> None:

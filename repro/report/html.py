@@ -45,6 +45,7 @@ def render_report(
     measures: Sequence[MeasuresRow],
     methods: Methods,
     shown_methods: Sequence[str],
+    warnings: Sequence[str] = (),
 ) -> str:
     """The whole page."""
     template = html_environment(templates).get_template("report.html")
@@ -63,6 +64,7 @@ def render_report(
         measure_headers=tuple(MEASURES.values()),
         methods=[(methods.label(name), methods.card(name)) for name in shown_methods],
         evaluated=evaluated,
+        warnings=warnings,
         notes=coverage_notes(claims),
         verdicts=VERDICTS,
         dash=DASH,

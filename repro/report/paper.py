@@ -22,6 +22,7 @@ from repro.report.printed import TEXT, Printed
 from repro.report.rows import with_rows
 from repro.report.tables import DASH, TableView, view_table
 from repro.report.templates import markdown_environment, tex_environment, write_page
+from repro.results.chance import cells_at_chance
 from repro.results.contents import TaskContents
 from repro.results.paper_claims import DESCRIBED, paper_claims
 from repro.results.provenance import Traced, as_json
@@ -71,6 +72,7 @@ def render_paper(
     """
     _require_known(form, rows, cards)
     unseen = {name: facts.unseen for name, facts in datasets.items()}
+    seen = {name: facts.seen for name, facts in datasets.items()}
     results = Results(results_folder, unseen, contents, same_classes)
     methods, judged = Methods(cards, rows), paper_claims(rows)
     layout, drawn = with_rows(rows, results.has)
@@ -110,14 +112,14 @@ def render_paper(
             measures=view_measures(results, [need.cell for need in needs]),
             methods=methods,
             shown_methods=list(dict.fromkeys(need.cell.method for need in needs)),
+            warnings=cells_at_chance(results, dict.fromkeys(need.cell for need in needs), seen, way),
         ),
     )
-    main = out / "main.tex"
     return Rendered(
         sentence,
         {claim.key: claim.verdict for claim in claims},
         tuple(cell.name for cell in cells if not cell.origins),
-        compile_pdf(main) if main.is_file() else f"no PDF: there is no {main}",
+        compile_pdf(out / "main.tex"),
     )
 
 

@@ -21,6 +21,8 @@ def compile_pdf(main: Path) -> str:
 
     The date inside the PDF is fixed, so that equal input gives equal bytes.
     """
+    if not main.is_file():
+        return f"no PDF: there is no {main.name}"
     name = next((name for name in COMPILERS if shutil.which(name)), None)
     pdf = main.with_suffix(".pdf")
     pdf.unlink(missing_ok=True)
@@ -39,11 +41,11 @@ def compile_pdf(main: Path) -> str:
                 check=True,
             )
     except subprocess.TimeoutExpired:
-        return f"no PDF: {name} did not finish in {SECONDS} s; see {main.with_suffix('.log')}"
+        return f"no PDF: {name} did not finish in {SECONDS} s; see {main.stem}.log beside it"
     except subprocess.CalledProcessError:
-        return f"no PDF: {name} failed; see {main.with_suffix('.log')}"
+        return f"no PDF: {name} failed; see {main.stem}.log beside it"
     _tidy(main)
-    return f"{pdf} compiled with {name}"
+    return f"{pdf.name} compiled with {name}"
 
 
 def _tidy(main: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from repro.errors import BadInput, one_line
 from repro.files import MAKE_AGAIN, check_seal
-from repro.results.records import RECORDS, TASKS, group_name
+from repro.results.records import RECORDS, TASKS, group_name, require_possible
 
 
 class CellRecords:
@@ -56,7 +56,9 @@ class CellRecords:
         if (protocol, way) not in self._groups or measure not in self._parquet.schema_arrow.names:
             return None
         if measure not in self._columns:
-            self._columns[measure] = self._parquet.read([measure])[measure].to_numpy().astype(np.float64)
+            column = self._parquet.read([measure])[measure].to_numpy().astype(np.float64)
+            require_possible(self.file, measure, column)
+            self._columns[measure] = column
         return self._columns[measure][self._groups[protocol, way]]
 
     def task_list(self, protocol: str, way: int | Literal["any"]) -> tuple[str, str]:

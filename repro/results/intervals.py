@@ -77,7 +77,8 @@ def mean_interval(values: np.ndarray) -> Mean:
     if not len(values):
         return Mean(nan, nan, 0)
     values = np.asarray(values, np.float64)
-    return Mean(float(values.mean()), NORMAL_95 * float(values.std()) / len(values) ** 0.5, len(values))
+    ci = NORMAL_95 * float(values.std()) / len(values) ** 0.5 if len(values) > 1 else nan  # one says nothing of others
+    return Mean(float(values.mean()), ci, len(values))
 
 
 def estimate(replicates: Sequence[Sequence[Values]], same_classes: bool = False) -> Mean:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repro.errors import BadInput, one_line
-from repro.files import whole_file
+from repro.files import MAKE_AGAIN, whole_file
 from repro.results.contents import TaskContents
 from repro.results.intervals import Values, estimate
 
@@ -32,6 +32,8 @@ SHOWN = (  # the measures that metrics.json holds
     *("syn_s", "proto_s", "many_s"),
 )
 TASKS = "tasks"  # the metadata entry that names the task list of every group
+PERCENT = 100.001  # in single precision
+UNBOUNDED = ("conf_seen", "conf_unseen", "conf_ratio")
 Value = TypeVar("Value")
 
 
@@ -96,7 +98,17 @@ def read_records(path: Path) -> Records:
         ) from error
     if not table.schema.equals(_schema({})) or not isinstance(metadata.get(TASKS), dict):
         raise BadInput(f"{path}: its columns are not those of per-task records; evaluate the cell again")
-    return Records({name: table[name].to_numpy() for name in table.column_names}, metadata)
+    records = Records({name: table[name].to_numpy() for name in table.column_names}, metadata)
+    for name in MEASURES:
+        require_possible(path, name, records.columns[name])
+    return records
+
+
+def require_possible(path: Path, measure: str, values: np.ndarray) -> None:
+    """Raise BadInput for a percentage beyond ±100 or an infinite value: no evaluation gives one, sealed or not."""
+    largest = np.abs(values[~np.isnan(values)]).max(initial=0.0)
+    if largest > PERCENT and (np.isinf(largest) or measure not in UNBOUNDED):
+        raise BadInput(f"{path}: {measure} reaches {largest:g}, expected percent; {MAKE_AGAIN}")
 
 
 def summarise(

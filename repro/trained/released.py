@@ -12,6 +12,7 @@ from torch import Tensor
 
 from repro.errors import BadInput
 from repro.files import whole_file
+from repro.models.weights import is_plain
 
 BACKBONE = "encoder."
 PARALLEL = "encoder.module."
@@ -41,6 +42,11 @@ def read_released(file: Path) -> dict[str, Tensor]:
     params = content.get("params") if isinstance(content, dict) else None
     if not isinstance(params, dict) or not all(isinstance(value, Tensor) for value in params.values()):
         raise BadInput(f"{file}: holds no dictionary `params` of tensors; expected a released .pth checkpoint")
+    for name, tensor in params.items():
+        if not isinstance(name, str) or not is_plain(tensor):
+            kind = f"{tensor.dtype}, {tensor.layout}".replace("torch.", "")
+            message = f"{file}: {name!r:.60} is {kind} on {tensor.device.type}, expected plain numbers under a name"
+            raise BadInput(f"{message}; convert it to float32 first")
     return params
 
 

@@ -9,6 +9,7 @@ PORT -m stages train CELL --seed SEED`.
 
 import logging
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -24,6 +25,7 @@ BAD_INPUT = 2  # the exit code
 LAUNCHER = "REPRO_LAUNCHER"  # the launcher's process, for its ranks
 STOP_SECONDS = 15  # before ranks that do not end are killed
 WATCH_SECONDS = 1.0
+LARGEST_PORT = 65535
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def leave_to_launcher(error: BadInput) -> None:
 
 def launch(ranks: Ranks, ask: Asked) -> int:
     """Run a stage in these ranks; give its exit code: 2 for a bad input, 1 for any other failure."""
+    from torch.distributed import DistError
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import elastic_launch
@@ -102,6 +105,9 @@ def launch(ranks: Ranks, ask: Asked) -> int:
             return int(128 + stopped.sigval)
         except ChildFailedError as error:
             return explain(error, ranks.total)
+        except DistError as error:
+            message = f"the ranks cannot meet at {_endpoint(ranks) if ranks.nodes > 1 else 'localhost'}"
+            raise BadInput(f"{message} ({one_line(error)[:200]}); correct machine.endpoint or free its port") from None
         finally:  # a first rank that waits for others inside of torch hears no signal and is killed
             mark_dead_runs(runs_folder(), ask.stage, of_seed(ask.name, ask.seed), "killed with the other ranks")
 
@@ -126,11 +132,16 @@ def _config(ranks: Ranks, scratch: str) -> Any:
 
 
 def _endpoint(ranks: Ranks) -> str:
+    from stages.settings.machine import ENDPOINT
+
     address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
     endpoint = ranks.endpoint or (f"{address}:{port}" if address and port else "")
     if not endpoint:
         message = f"machine.nodes is {ranks.nodes}, but nothing says where the first node listens"
         raise BadInput(f"{message}; set machine.endpoint to host:port, or MASTER_ADDR and MASTER_PORT")
+    if not re.fullmatch(ENDPOINT, endpoint) or int(endpoint.rpartition(":")[2]) > LARGEST_PORT:
+        message = f"the first node's endpoint is {endpoint!r}, expected host:port with a port up to {LARGEST_PORT}"
+        raise BadInput(f"{message}; correct machine.endpoint, or MASTER_ADDR and MASTER_PORT")
     return endpoint
 
 

@@ -31,24 +31,25 @@ GPUS = "CUDA_VISIBLE_DEVICES"
 
 
 def to_compute(ask: Asked) -> list[int]:
-    """The seeds whose replicates are not there as they should be; what lies in their place goes. Raises BadInput.
+    """The seeds whose replicates are not there as they should be; what lies there stays until they are made.
 
-    Asked for all seeds, folders of seeds that are no longer listed go as well.
+    Raises BadInput.
     """
     values = planned(ask.stage, ask.name)
     seeds = seeds_of(ask, values)
     missing = [seed for seed in seeds if not is_made(ask.stage, ask.name, values, seed)]
-    listed = {str(seed) for seed in values["seeds"]}
-    for folder in OUTPUTS[ask.stage](ask.name, 0).values():
-        for seed in missing:
-            discard(folder.with_name(str(seed)))
-        if ask.seed is None and folder.parent.is_dir():
-            others = [each for each in folder.parent.iterdir() if each.name.lstrip(".").split(".")[0] not in listed]
-            for each in others:
-                discard(each)
     if whole := [str(seed) for seed in seeds if seed not in missing]:
         print(f"{ask.stage} {ask.name}: seed {', '.join(whole)} is there and whole")
     return missing
+
+
+def drop_unlisted(ask: Asked) -> None:
+    """After success for all seeds: folders of seeds that are no longer listed go."""
+    listed = {str(seed) for seed in planned(ask.stage, ask.name)["seeds"]}
+    for folder in OUTPUTS[ask.stage](ask.name, 0).values():
+        for each in list(folder.parent.iterdir()):
+            if each.name.lstrip(".").split(".")[0] not in listed:
+                discard(each)
 
 
 def side_by_side(ask: Asked, seeds: Sequence[int]) -> int:

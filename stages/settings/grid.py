@@ -8,7 +8,7 @@ from pydantic import Field, with_config
 
 from repro import paths
 from repro.options import STRICT, checked
-from stages.settings.params import Name, Options, Way
+from stages.settings.params import Name, Options, Way, require_once
 from stages.settings.yaml_files import read_mapping
 
 
@@ -23,6 +23,9 @@ class Line:
     ways: Annotated[tuple[Way, ...], Field(min_length=1)]
     seen: bool = False
     options: Options = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_once("ways", self.ways)
 
 
 @with_config(STRICT)
@@ -51,6 +54,10 @@ class Grid:
     trained: dict[Name, StartedLine]
     untrained: dict[Name, StartedLine]
     adapted: dict[Name, AdaptedLine]
+
+    def __post_init__(self) -> None:
+        require_once("random", self.random)
+        require_once("cells", [*self.trained, *self.untrained, *self.adapted])
 
     def lines(self) -> dict[str, Line]:
         """Every cell that is measured."""

@@ -9,8 +9,12 @@ from repro import paths
 from repro.options import STRICT, checked
 from stages.settings.yaml_files import read_mapping
 
+ENDPOINT = r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}"  # host:port
+
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Processes = Annotated[int, Field(ge=1, le=1024)]
+Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:[0-9]{1,4})?)$")]
+Endpoint = Annotated[str, Field(pattern=rf"^({ENDPOINT})?$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 
 
@@ -28,14 +32,14 @@ class Resources:
 class Machine:
     """What a machine has; it decides speed, not results. `resources` are by the stage's name before the @."""
 
-    device: str
+    device: Device
     memory_mb: Count
     workers: Annotated[int, Field(ge=0, le=1024)]  # decoding threads; 0: one per core
     checkpoint_every: Count
     replicates: Annotated[int, Field(ge=0, le=1024)] = 0  # seeds side by side; 0: as many as there is room for
     processes: Processes = 1
     nodes: Processes = 1
-    endpoint: str = ""
+    endpoint: Endpoint = ""
     resources: dict[Name, Resources] = field(default_factory=dict)
 
 

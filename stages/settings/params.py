@@ -3,6 +3,7 @@
 The library's own dataclasses are the schema where it has one. Numbers are chosen in params.yaml alone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,6 +24,12 @@ Options = dict[str, Any]
 MOST_DRAWN = 10**9  # images of a task list, each as often as it is drawn; the paper's longest list has 5·10⁷
 
 
+def require_once(name: str, values: Sequence[object]) -> None:
+    """Raise BadInput where a list names something twice."""
+    if len(set(values)) < len(values):
+        raise BadInput(f"{name} are {list(values)}, expected each once")
+
+
 @with_config(STRICT)
 @dataclass(frozen=True)
 class Benchmark:
@@ -40,6 +47,9 @@ class Paper:
 
     form: Literal["ours", "beside"]
     rows: tuple[Name, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_once("rows", self.rows)
 
 
 @with_config(STRICT)
@@ -65,7 +75,7 @@ class TaskList:
     """A number of tasks, each with so many ways."""
 
     way: Count
-    tasks: Count
+    tasks: Annotated[int, Field(ge=2, le=10**9)]  # an interval needs two
 
 
 @with_config(STRICT)
@@ -84,9 +94,8 @@ class Episodes:
 
     def __post_init__(self) -> None:
         ways = [entry.way for entry in self.test]
-        for name, values in (("shots", list(self.shots)), ("ways", ways)):
-            if len(set(values)) < len(values):
-                raise BadInput(f"{name} are {values}, expected each once")
+        require_once("shots", self.shots)
+        require_once("ways", ways)
         for entry in self.test:
             tasks = max(entry.tasks, self.calibration, self.seen)
             drawn = tasks * entry.way * (max(self.shots) + 2 * self.query)
@@ -125,6 +134,10 @@ class Measuring:
     few_shot: tuple[Way, ...]
     detailed: tuple[Way, ...]
 
+    def __post_init__(self) -> None:
+        require_once("few_shot", self.few_shot)
+        require_once("detailed", self.detailed)
+
 
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +159,10 @@ class MethodParams:
     options: Options = field(default_factory=dict)
     training: Options = field(default_factory=dict)
     limit: Number = 0
+
+    def __post_init__(self) -> None:
+        if self.limit == 1:
+            raise BadInput("limit is 1, expected 0 for all tasks or at least 2: an interval needs two")
 
 
 @with_config(STRICT)
@@ -172,8 +189,7 @@ class Params:
     paper: Paper
 
     def __post_init__(self) -> None:
-        if len(set(self.seeds)) < len(self.seeds):
-            raise BadInput(f"seeds are {list(self.seeds)}, expected each once")
+        require_once("seeds", self.seeds)
 
 
 def read_params(file: Path) -> Params:

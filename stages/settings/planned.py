@@ -1,12 +1,14 @@
 """What a command line asks for, and the file that `plan` wrote about it: plain values, read without torch."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from repro import paths
 from repro.errors import BadInput
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")  # of a dataset, backbone or cell: no path, no option
 REPLICATED = ("splits", "episodes", "pretrain", "train", "evaluate")  # the stages with a replicate for each seed
 
 
@@ -27,9 +29,9 @@ class Asked:
 def asked(stage: str, arguments: list[str]) -> Asked:
     """What the arguments after the stage's name say; raises BadInput."""
     match arguments:
-        case [name] if not name.startswith("-"):
+        case [name] if NAME.fullmatch(name):
             return Asked(stage, name)
-        case [name, "--seed", number] if number.isdecimal():
+        case [name, "--seed", number] if NAME.fullmatch(name) and number.isdecimal():
             return Asked(stage, name, int(number))
     got = " ".join(arguments) or "no name"
     raise BadInput(f"got {got}, expected one name: python -m stages {stage} NAME [--seed N]")

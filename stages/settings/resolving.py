@@ -12,7 +12,9 @@ from typing import Any
 from repro import paths
 from repro.errors import BadInput
 from repro.methods.registry import method_class
+from repro.models.pretrained import check_classifier
 from repro.options import checked
+from repro.preparation.preparing import check_source
 from repro.report.needs import required_cells
 from repro.trained.building import check_method_options
 from repro.training.episodic import MetaTraining
@@ -69,6 +71,7 @@ class Resolver:
     def splits(self, dataset: str) -> SplitsSettings:
         """Of preparing a dataset."""
         chosen = self.params.datasets[dataset]
+        check_source(chosen.source, chosen.options)
         return SplitsSettings(
             dataset=dataset,
             source=chosen.source,
@@ -89,6 +92,7 @@ class Resolver:
                 f"{paths.GRID}: random: dataset is {dataset!r}, expected one of {', '.join(params.datasets)}"
             )
         classifier, backbone = classifiers[STANDARD if role == RANDOM else role], self.backbone(dataset)
+        check_classifier(classifier.name, classifier.options)
         return PretrainSettings(
             name=f"{dataset}-{role}",
             dataset=dataset,

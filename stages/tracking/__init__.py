@@ -12,7 +12,7 @@
 from stages.tracking.exits import bad_input_exits
 from stages.tracking.progress import bar, counting
 from stages.tracking.recording import Log, record
-from stages.tracking.runs import RecordedRun, of_seed, recorded_runs, run_folders, runs_folder
+from stages.tracking.runs import RecordedRun, has_ended, of_seed, recorded_runs, run_folders, runs_folder
 
 __all__ = [
     "Log",
@@ -20,6 +20,7 @@ __all__ = [
     "bad_input_exits",
     "bar",
     "counting",
+    "has_ended",
     "of_seed",
     "record",
     "recorded_runs",

@@ -1,5 +1,6 @@
 """What a stage prints, kept as a reader would have seen it: progress bars in their last state, no control codes."""
 
+import os
 import re
 import sys
 import threading
@@ -58,13 +59,19 @@ class _Tee:
 
     def write(self, text: str) -> int:
         self._capture.write(text)
-        return self._stream.write(text)
+        with nobody_listening(self._stream):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with nobody_listening(self._stream):
+            self._stream.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
         self.write("".join(lines))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)  # flush, isatty, fileno, encoding, buffer: the real stream's
+        return getattr(self._stream, name)  # isatty, fileno, encoding, buffer: the real stream's
 
 
 @contextmanager
@@ -75,4 +82,22 @@ def capturing() -> Iterator[Capture]:
     try:
         yield capture
     finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
         sys.stdout, sys.stderr = streams
+
+
+@contextmanager
+def nobody_listening(stream: TextIO) -> Iterator[None]:
+    """Where the reader of a pipe is gone, let the stream's words go nowhere from now on: no reason to stop working."""
+    try:
+        yield
+    except BrokenPipeError:
+        silence(stream)
+
+
+def silence(stream: TextIO) -> None:
+    """Lead an open stream to nowhere; what is still to be written is lost, at the end of the process too."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

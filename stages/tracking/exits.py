@@ -9,6 +9,7 @@ from types import FrameType
 
 from repro.errors import BadInput, one_line
 from stages.launching.ranks import BAD_INPUT, is_rank, leave_to_launcher
+from stages.tracking.capture import nobody_listening, silence
 from stages.tracking.names import printable
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -16,15 +17,25 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def bad_input_exits() -> Iterator[None]:
-    """Turn BadInput into its one sentence on standard error and exit code 2; of several ranks the launcher says it."""
+    """Turn BadInput into its one sentence on standard error and exit code 2; of several ranks the launcher says it.
+
+    Where nobody reads standard output any more (`| head`), the command ends as others do then, without a word.
+    """
     try:
         yield
+    except BrokenPipeError:
+        silence(sys.stdout)
+        raise SystemExit(128 + signal.SIGPIPE) from None
     except BadInput as error:
         if is_rank():
             leave_to_launcher(error)
         else:
             print(f"error: {printable(one_line(error))}", file=sys.stderr)
         raise SystemExit(BAD_INPUT) from None
+    finally:
+        if sys.stdout:  # None where it was closed
+            with nobody_listening(sys.stdout):
+                sys.stdout.flush()
 
 
 class Stopped(KeyboardInterrupt):

@@ -9,7 +9,7 @@ from typing import Any
 
 KEPT_VARIABLES = (
     *("ATEN_CPU_CAPABILITY", "CUDA_VISIBLE_DEVICES", "DVC_EXP_NAME", "DVC_STAGE", "MKL_CBWR", "OMP_NUM_THREADS"),
-    "WORLD_SIZE",
+    *("MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "OMP_THREAD_LIMIT", "WORLD_SIZE"),
 )
 SECONDS = 5.0
 
@@ -68,6 +68,7 @@ def host() -> dict[str, Any]:
         "python_version": platform.python_version(),
         "cpu": _cpu(),
         "cpu_count": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cpu_capability": _cpu_capability(),
         "gpus": _gpus(),
         "ENV": {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ},
     }
@@ -79,6 +80,12 @@ def _cpu() -> str:
             return next(line.partition(":")[2].strip() for line in stream if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def _cpu_capability() -> str:
+    """The instructions that torch computes with (AVX2, AVX512 …): they decide the last bits; empty without torch."""
+    torch = sys.modules.get("torch")
+    return str(torch.backends.cpu.get_cpu_capability()) if torch else ""
 
 
 def _gpus() -> dict[str, Any]:

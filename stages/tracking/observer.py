@@ -12,7 +12,7 @@ from sacred.dependencies import get_digest
 from sacred.observers import FileStorageObserver
 
 from repro.errors import BadInput
-from repro.files import whole_file
+from repro.files import seal, whole_file
 from stages.tracking import machine
 from stages.tracking.capture import Capture
 from stages.tracking.files import Scalar, append_scalars, read_scalars, write_json, write_text
@@ -91,17 +91,20 @@ class RunFolder(FileStorageObserver):
         with self._writing():
             self._finish()
             super().completed_event(stop_time, result)
+            seal(self.folder)
             link_outputs(self.folder, result)
 
     def interrupted_event(self, interrupt_time: datetime, status: str) -> None:
         with self._writing():
             self._finish()
             super().interrupted_event(interrupt_time, status)
+            seal(self.folder)
 
     def failed_event(self, fail_time: datetime, fail_trace: list[str]) -> None:
         with self._writing():
             self._finish()
             super().failed_event(fail_time, fail_trace)
+            seal(self.folder)
 
     def _finish(self) -> None:
         """Write what has not been written yet, and what is derived from the journal."""

@@ -6,6 +6,7 @@
     metrics.json  the same by name, written when the run ends (as Sacred lays it out)
     cout.txt      what was printed
     artifacts/    files that the stage attached
+    SHA256SUMS    content hashes of all of them, written when the run ends
 
 Beside them, `runs/_sources` holds the sources of all runs, and `runs/by_output/<sha256>` leads to the run that wrote
 the file with that content.
@@ -24,13 +25,14 @@ from typing import Any, TextIO
 
 from repro import paths
 from repro.errors import BadInput
-from repro.files import try_to_lock
+from repro.files import seal, try_to_lock
 from stages.tracking.files import read_json, read_scalars, write_json
 from stages.tracking.names import PLAIN, RANDOM, TIME
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_OUTPUT = "by_output"
 UNFINISHED = ("RUNNING", "INTERRUPTED")
+DAMAGE = (BadInput, OSError, AttributeError, KeyError, TypeError, ValueError)  # what reading a forged record raises
 
 
 def runs_folder() -> Path:
@@ -53,7 +55,7 @@ def _runs_of(runs: Path, stage: str, cell: str) -> list[Path]:
     """The runs of one stage and cell, the oldest first."""
     pattern = re.compile(rf"{TIME}-{re.escape(f'{stage}-{cell}')}-{RANDOM}")
     names = sorted(name for name in os.listdir(runs) if pattern.fullmatch(name)) if runs.is_dir() else []
-    return [runs / name for name in names]
+    return [runs / name for name in names if (runs / name).is_dir()]
 
 
 @dataclass(frozen=True)
@@ -121,14 +123,20 @@ def hold(folder: Path) -> TextIO | None:
 def mark_dead_runs(runs: Path, stage: str, cell: str, note: str) -> None:
     """Mark the runs of a stage and cell INTERRUPTED that say RUNNING while no process holds them: they were killed."""
     for folder in _runs_of(runs, stage, cell):
-        if _status(folder) == "RUNNING" and (lock := hold(folder)) is not None:
-            with lock:
-                entry = read_json(folder / "run.json")
-                if entry["status"] == "RUNNING":  # it may have ended just before it was locked
-                    entry |= {"status": "INTERRUPTED", "stop_time": entry.get("heartbeat") or entry.get("start_time")}
-                    entry["meta"] = {**entry.get("meta", {}), "note": note}
-                    write_json(folder / "metrics.json", read_scalars(folder))
-                    write_json(folder / "run.json", entry)
+        with suppress(*DAMAGE):  # a folder that only looks like one of ours
+            if _status(folder) == "RUNNING" and (lock := hold(folder)) is not None:
+                with lock:
+                    _mark_dead(folder, note)
+
+
+def _mark_dead(folder: Path, note: str) -> None:
+    entry = read_json(folder / "run.json")
+    if entry["status"] == "RUNNING":  # it may have ended just before it was locked
+        entry |= {"status": "INTERRUPTED", "stop_time": entry.get("heartbeat") or entry.get("start_time")}
+        entry["meta"] = {**entry.get("meta", {}), "note": note}
+        write_json(folder / "metrics.json", read_scalars(folder))
+        write_json(folder / "run.json", entry)
+        seal(folder)
 
 
 def _status(folder: Path) -> str:
@@ -137,6 +145,11 @@ def _status(folder: Path) -> str:
     except BadInput:  # it died before its first record
         return ""
     return str(entry.get("status")) if isinstance(entry, dict) else ""
+
+
+def has_ended(folder: Path) -> bool:
+    """Tell whether the record says that its run is over."""
+    return _status(folder) not in ("", "RUNNING")
 
 
 def _was_left(folder: Path, config: dict[str, Any]) -> bool:

@@ -1,6 +1,7 @@
 """What decides a stage's result is in its settings file: every value, and the hash of every line of code it runs."""
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -113,10 +114,23 @@ def test_every_stage_of_dvc_has_its_settings_and_depends_on_them() -> None:
         files = [path for path in named if path.parts[0] == "settings"]
         if stage.addressing != "plan":
             assert len(files) == 1, stage.addressing
-            _, _, _, kind, *told = stage.cmd.split()
+            _, _, _, kind, *told = stage.cmd.replace("{}", stage.addressing.partition("@")[2]).split()
             assert files[0] == Path("settings") / kind / f"{(told or ['paper'])[0]}.json"
             found.add(f"{kind}/{files[0].stem}")
     assert found == set(ours())
+
+
+def test_every_output_persists_so_that_a_failure_leaves_what_was_there() -> None:
+    outs = [out for stage in Repo(str(ROOT)).index.stages for out in stage.outs]
+    assert len(outs) > 100 and all(out.persist for out in outs)
+
+
+def test_no_name_of_the_users_is_in_a_command() -> None:
+    """Names come from params.yaml and paper/grid.yaml; DVC hands a command to a shell."""
+    commands = {stage.cmd for stage in Repo(str(ROOT)).index.stages}
+    names = {*read_params(ROOT / "params.yaml").datasets, *read_grid(ROOT).lines()}
+    assert not [cmd for cmd in commands for name in names if name in cmd]
+    assert all(re.fullmatch(r"python -m stages [\w {}-]+", cmd) for cmd in commands)
 
 
 def test_every_cell_that_the_paper_needs_is_measured() -> None:

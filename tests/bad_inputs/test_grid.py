@@ -14,7 +14,7 @@ TABLE: dict[str, Row] = {
     "no name": (nothing, "stages train", "got no name, expected one name: python -m stages train NAME"),
     "two names": (nothing, "stages splits mini mini", "got mini mini, expected one name"),
     "a name that leads nowhere": (nothing, "stages train one", "'one', expected one of: experiment, mini-castle"),
-    "a path for a name": (nothing, "stages train ../x", "'../x', expected one of"),
+    "a path for a name": (nothing, "stages train ../x", "got ../x, expected one name"),
     "a missing key": (grid(trained__CASTLE={"dataset": "mini"}), PLAN, "trained.mini-castle-1shot.method is missing"),
     "an unknown key": (grid(trained__CASTLE__steps=3), PLAN, "unknown key trained.mini-castle-1shot.steps"),
     "an unknown group": (grid(more={}), PLAN, "unknown key more"),
@@ -29,6 +29,16 @@ TABLE: dict[str, Row] = {
     "a file that holds no method": (grid(untrained__KNN__method="base"), PLAN, "method is 'base', expected one of"),
     "pre-training there is not": (grid(untrained__KNN__pretrained="square"), PLAN, "pretrained is 'square', expected"),
     "a random backbone that is not made": (grid(random=["maxi"]), PLAN, "random: dataset is 'maxi', expected one of"),
+    "an option for a name": (nothing, "stages train --help", "got --help, expected one name"),
+    "a way twice": (grid(trained__CASTLE__ways=[5, 5]), PLAN, "ways are [5, 5], expected each once"),
+    "a random backbone twice": (grid(random=["mini", "mini"]), PLAN, "random are ['mini', 'mini'], expected each once"),
+    "a cell in two groups": (
+        grid(
+            untrained__CASTLE={"dataset": "mini", "method": "castle", "shot": 1, "ways": [5], "pretrained": "standard"}
+        ),
+        PLAN,
+        "expected each once",
+    ),
     "a command for a name": (grid(trained={"$(touch ran)": {}}), PLAN, "trained.$(touch ran)"),
     "a path as a name": (grid(trained={"../../../outer": {}}), PLAN, "trained.../../../outer"),
     "a base without a model": (

@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +13,7 @@ import yaml
 from repro.errors import BadInput
 from repro.options import checked
 from stages.settings.machine import Machine, Resources
-from tools.scheduling import leash
+from tools.scheduling import clusters, leash
 from tools.scheduling.engine import follow
 from tools.scheduling.lock_order import LockOrder
 from tools.scheduling.schedule import Schedule
@@ -43,6 +45,25 @@ def test_a_stage_that_no_node_can_hold_is_named_before_anything_runs(tmp_path: P
     schedule = Schedule(pipeline, lambda _: Resources(num_gpus=1), tmp_path, retries=0)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="train@a asks for 1 CPUs and 1 GPUs, the largest node has 8 and 0; lower"):
         schedule.check_room(SimpleNamespace(largest_node=lambda: (8.0, 0.0)))  # type: ignore[arg-type]
+
+
+def test_nobody_else_may_enter_the_folder_that_ray_gets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray opens the folder that it is given to everybody."""
+    told: list[Path] = []
+
+    @contextmanager
+    def ray(log: Path, *, _temp_dir: str, **options: object) -> Iterator[None]:
+        told.append(Path(_temp_dir))
+        told[0].mkdir()
+        told[0].chmod(0o777)
+        yield
+
+    monkeypatch.setattr(clusters, "_connected", ray)
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"):
+        monkeypatch.setenv(name, "")  # put back afterwards
+    with clusters.local(1, tmp_path / "log"):
+        assert told[0].parent.stat().st_mode & 0o777 == 0o700
+    assert not told[0].parent.exists()
 
 
 def test_resources_are_checked() -> None:

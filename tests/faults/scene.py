@@ -55,8 +55,8 @@ class Scene:
         self.whole = self.contents()
 
     def command(self, stage: str) -> list[str]:
-        """A stage's name and arguments, as DVC runs it."""
-        return shlex.split(self.lock[stage]["cmd"])[3:]
+        """A stage's name and arguments, as `python -m stages` has them under DVC."""
+        return [word.replace("{}", stage.partition("@")[2]) for word in shlex.split(self.lock[stage]["cmd"])[3:]]
 
     def contents(self) -> dict[str, str]:
         """Every folder, and the content of every file, below the pipeline's; hidden and temporary ones among them."""

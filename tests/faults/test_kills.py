@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(3600)
 
 KILLS = {"splits@mini": 2, "pretrain@mini": 6, "train@mini-castle-1shot": 5, "evaluate@mini-castle-1shot": 5}
 KILLS |= {"paper": 2}  # drawing figures costs, as rendering glyphs does
-TIMES = 10 if os.environ.get("REPRO_LONG") else 1
+TIMES = 25 if os.environ.get("REPRO_LONG") else 1
 GUESS = 2.0  # seconds, before a stage has been run to its end
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from repro.files import whole_file, whole_folder
+from repro.errors import BadInput
+from repro.files import exclusive_folder, whole_file, whole_files, whole_folder
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o027, 0o077, 0o002])
@@ -30,3 +31,35 @@ def test_what_a_killed_process_left_behind_goes_but_not_what_another_process_is_
             second.write_text("second")
         first.write_text("first")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("kept", "first")]
+
+
+def test_a_file_where_a_folder_should_be_and_the_reverse_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    for write in (whole_file, whole_folder, whole_files):
+        with pytest.raises(BadInput, match="a folder above it is a file, expected a folder; move it away"):
+            with write(tmp_path / "file" / "x") as partial:
+                assert partial
+    with pytest.raises(BadInput, match="is a folder, expected a file; move it away"):
+        with whole_file(tmp_path / "folder") as partial:
+            partial.write_text("words")
+    with pytest.raises(BadInput, match="is a file, expected a folder"), exclusive_folder(tmp_path / "file" / "x"):
+        pass
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder", "inner"]
+
+
+def test_files_that_belong_together_appear_together_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("kept")
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "shown").mkdir()
+    (tmp_path / "shown" / "stale").touch()
+    with pytest.raises(RuntimeError), whole_files(tmp_path) as partial:
+        (partial / "old").write_text("new")
+        raise RuntimeError
+    assert (tmp_path / "old").read_text() == "old" and (tmp_path / "shown" / "stale").exists()
+    with whole_files(tmp_path) as partial:
+        (partial / "old").write_text("new")
+        (partial / "shown").mkdir()
+        (partial / "shown" / "fresh").touch()
+    found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
+    assert found == ["kept", "old", "shown", "shown/fresh"] and (tmp_path / "old").read_text() == "new"

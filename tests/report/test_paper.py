@@ -126,7 +126,7 @@ def test_an_empty_results_folder_renders_dashes_and_open_claims(tmp_path: Path) 
     assert len(rendered.missing) == len(required_cells())
     table = (tmp_path / "out" / "tables.tex").read_text()
     assert r"CASTLE & -- & -- & -- & -- \\" in table
-    assert rendered.pdf == f"no PDF: there is no {tmp_path / 'out' / 'main.tex'}"
+    assert rendered.pdf == "no PDF: there is no main.tex"
 
 
 def test_rendering_reads_records_published_numbers_and_templates_alone(
@@ -179,5 +179,5 @@ def test_a_document_that_does_not_compile_is_named_with_its_log(tmp_path: Path) 
 
     (tmp_path / "main.tex").write_text(r"\documentclass{article}\begin{document}\nosuchcommand\end{document}")
     message = compile_pdf(tmp_path / "main.tex")
-    assert message.startswith("no PDF: ") and str(tmp_path / "main.log") in message
+    assert message.startswith("no PDF: ") and "see main.log" in message
     assert not (tmp_path / "main.pdf").exists()

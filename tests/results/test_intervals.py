@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from repro.results.intervals import Values, estimate, mean_interval
 from tests.results.worlds import World, draw_contents, draw_effects, measured
 
-VALUES = st.lists(st.floats(0, 100, width=32), min_size=1, max_size=30)
+VALUES = st.lists(st.floats(0, 100, width=32), min_size=2, max_size=30)
 
 
 @given(values=VALUES)
@@ -18,6 +18,11 @@ def test_the_interval_is_the_papers(values: list[float]) -> None:
     spread = (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5
     assert found.mean == pytest.approx(mean, abs=1e-6) and found.tasks == len(values)
     assert found.ci == pytest.approx(1.96 * spread / len(values) ** 0.5, abs=1e-5)
+
+
+def test_one_task_has_no_interval() -> None:
+    found = mean_interval(np.array([50.0]))
+    assert found.mean == 50.0 and np.isnan(found.ci)
 
 
 def test_no_tasks_have_no_mean() -> None:

@@ -65,3 +65,12 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
             read_records(tmp_path / name)
     with pytest.raises(BadInput, match=r"unknown measures \['luck'\]"):
         write_records(tmp_path / "new", columns() | {"luck": np.zeros(80)}, {"tasks": DIGESTS})
+
+
+@pytest.mark.parametrize("value", [1e30, np.inf, -101.0, 100.1])
+def test_a_sealed_record_of_an_impossible_percentage_is_refused(value: float, tmp_path: Path) -> None:
+    forged = columns()
+    forged["hm"][3] = value
+    write_records(tmp_path / "records", forged, {"tasks": DIGESTS})
+    with pytest.raises(BadInput, match="records: hm reaches .*, expected percent"):
+        read_records(tmp_path / "records")

@@ -243,7 +243,7 @@ def test_json_has_every_finding_and_all_counts(tmp_path: Path, monkeypatch, caps
         ),
         (["office_home", "root=/x", "extra=" + "[" * 5000], "not plain YAML"),
         (["office_home", "root=/\udcff"], "is not in UTF-8"),
-        (["office_home", "root=/x", "--seed", "-1"], "invalid int value: '-1'"),
+        (["office_home", "root=/x", "--seed", "-1"], "'-1' is no number from 0"),
         (["office_home", "root=/x", "--dataset", "mini"], "give either it or a source"),
         (["--results", "--json"], "--results takes nothing else"),
         (["--json"], "the following arguments are required: source"),

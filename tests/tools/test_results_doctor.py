@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from repro.files import seal
 from tests.pipeline.workspace import call
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,20 +148,39 @@ def test_a_rotten_copy_in_the_cache_is_named_and_repaired(also_the_file: bool, c
     assert examined(copied, capsys)[0] == 0
 
 
-def test_a_flipped_bit_in_a_sealed_run_is_named(copied: Path, damage, capsys) -> None:
+def test_a_flipped_bit_in_the_record_of_a_run_is_named(copied: Path, damage, capsys) -> None:
     (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-seed0-??????")
-    damage(f"runs/{run.name}", seal)
-    assert examined(copied, capsys)[0] == 0
-    for name in ("run.json", "config.json", "metrics.json"):
+    for name in ("run.json", "config.json", "metrics.json", "metrics.jsonl", "cout.txt", "artifacts/metrics.json"):
         damage(f"runs/{run.name}/{name}", rot)
         _, lines = examined(copied, capsys)
         assert any(line.startswith(f"runs/{run.name}/{name}: content is ") for line in lines), lines
 
 
+def test_a_run_without_its_seal_and_a_source_of_another_content_are_named(copied: Path, damage, capsys) -> None:
+    (run,) = (copied / "runs").glob(f"*-evaluate-{CELL}-seed0-??????")
+    source = sorted((copied / "runs" / "_sources").glob("evaluate_*"))[0]
+    damage(f"runs/{run.name}/SHA256SUMS", Path.unlink)
+    damage(f"runs/_sources/{source.name}", rot)
+    _, lines = examined(copied, capsys)
+    assert any(line.startswith(f"runs/{run.name}: no readable SHA256SUMS") for line in lines), lines
+    assert any(line.startswith(f"runs/_sources/{source.name}: content is not what") for line in lines), lines
+
+
+def test_a_workspace_where_nothing_has_run_is_one_line(copied: Path, tmp_path: Path, capsys) -> None:
+    for name in ("params.yaml", "dvc.yaml", "dvc.lock"):
+        shutil.copy(copied / name, tmp_path)
+    (tmp_path / "paper").mkdir()
+    shutil.copy(copied / "paper" / "grid.yaml", tmp_path / "paper")
+    assert examined(tmp_path, capsys) == (
+        1,
+        [f"{tmp_path}: nothing has run here yet; `tools/repro` runs everything"],
+    )
+
+
 def test_what_dvc_says_of_a_folder_that_is_none_of_its_own_is_one_sentence(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (problem,) = dvc_problems(set())
-    assert problem.startswith("`dvc status` fails (ERROR: you are not inside of a DVC repository"), problem
+    assert problem.startswith("`dvc status` fails (you are not inside of a DVC repository"), problem
     assert "[" not in problem
 
 

@@ -1,12 +1,17 @@
 """What is kept of a stage's output."""
 
 import io
+import os
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 from tqdm import tqdm
 
 from stages.tracking.capture import as_seen, capturing
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_progress_bar_is_kept_in_its_last_state_only():
@@ -66,3 +71,27 @@ def test_a_bar_redrawn_many_times_takes_no_memory():
             capture.write(f"\rstep {step}")
     assert len(capture._rest) < 50
     assert capture.text() == "step 9999"
+
+
+def test_a_reader_that_goes_away_does_not_stop_the_work_and_its_words_are_kept(capfd):
+    reader, writer = os.pipe()
+    before, sys.stdout = sys.stdout, os.fdopen(writer, "w", buffering=1)
+    try:
+        with capturing() as capture:
+            os.close(reader)
+            for number in range(3):
+                print("line", number)
+        sys.stdout.close()
+    finally:
+        sys.stdout = before
+    assert capture.text() == "line 0\nline 1\nline 2\n"
+
+
+def test_a_command_whose_reader_went_away_ends_without_a_word():
+    program = "from stages.tracking import bad_input_exits\nwith bad_input_exits():\n    print('x' * 10**6)"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as done:
+        assert done.stdout and done.stderr
+        done.stdout.close()
+        assert (done.wait(60), done.stderr.read()) == (141, b"")

@@ -1,5 +1,6 @@
 """What a run leaves under runs/, however it ends."""
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -10,8 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import torch
 
 from repro.errors import BadInput
+from repro.files import damage, read_seal
 from stages.tracking import experiment, machine, observer, record, recorded_runs, run_folders, runs_folder
 from stages.tracking.files import plain, read_scalars
 from stages.tracking.runs import create
@@ -337,3 +340,28 @@ def test_a_long_word_is_recorded_as_it_is(tmp_path, monkeypatch):
     word = "a" * 80_000 + "://" + "b" * 80_000
     record_toy(tmp_path, dataset=word, cell="x")
     assert read(only_run(tmp_path), "config.json")["dataset"] == word
+
+
+@pytest.mark.parametrize("trouble", ["", "crash", "input"])
+def test_an_ended_run_is_sealed_whole(trouble, tmp_path):
+    with contextlib.suppress(RuntimeError, SystemExit):
+        toy.record_toy(tmp_path / "runs", trouble=trouble)
+    run = only_run(tmp_path / "runs")
+    assert damage(run) == []
+    assert {"run.json", "config.json", "metrics.json", "metrics.jsonl", "cout.txt"} <= read_seal(run).keys()
+
+
+@pytest.mark.parametrize("forged", ["[]", '{"status": "RUNNING"}', '{"status": "RUNNING", "meta": 3}', "", "{}"])
+def test_a_forged_folder_of_the_same_cell_does_not_stop_a_run(forged, tmp_path):
+    folder = tmp_path / "runs" / "99991231-235959-999-toy-mini-castle-1shot-abcdef"
+    (folder / ".lock").mkdir(parents=True)
+    (folder / "run.json").write_text(forged)
+    (folder / "metrics.jsonl").write_text('[[1], 2, 3, 4]\n"x"\n')
+    (tmp_path / "runs" / "20260101-000000-000-toy-mini-castle-1shot-abcdef").touch()
+    assert toy.record_toy(tmp_path / "runs")["hm"] == 60.0
+
+
+def test_the_instructions_that_decide_the_last_bits_are_recorded(tmp_path):
+    toy.record_toy(tmp_path / "runs")
+    host = read(only_run(tmp_path / "runs"))["host"]
+    assert host["cpu_capability"] == torch.backends.cpu.get_cpu_capability()

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from repro.errors import BadInput
-from repro.models.device import Acceleration, make_deterministic, pick_device
+from repro.models import create_backbone, require_room
+from repro.models.device import Acceleration, make_deterministic, pick_device, use_threads
 
 
 def test_the_device_is_found_or_refused() -> None:
@@ -18,6 +19,30 @@ def test_the_device_is_found_or_refused() -> None:
         pick_device("cuda:99")
     with pytest.raises(BadInput, match="amp 'fp8' is unknown; expected one of none, bf16, fp16"):
         Acceleration(amp="fp8")
+
+
+@pytest.mark.parametrize(
+    "name", ["mps", "cpu:7", "meta", "xla", "hip", "cuda:-1", "cuda:x", "", "cpu ", "privateuseone"]
+)
+def test_odd_devices_are_refused(name: str) -> None:
+    with pytest.raises(BadInput, match="is unknown; expected auto, cpu, cuda or cuda:<number>"):
+        pick_device(name)
+
+
+def test_fewer_threads_than_asked_for_are_refused_before_openmp_waits_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_THREAD_LIMIT", "1")
+    use_threads(1)
+    with pytest.raises(BadInput, match="OMP_THREAD_LIMIT is 1, expected at least 2, the `threads` of params.yaml"):
+        use_threads(2)
+    assert torch.get_num_threads() == 1
+
+
+def test_images_too_small_for_a_backbone_are_named_with_the_option() -> None:
+    backbone, _ = create_backbone("castle_convnet4_small", 1)
+    require_room(backbone, "castle_convnet4_small", (16, 16, 1), "datasets.mini.size")
+    assert backbone.training
+    with pytest.raises(BadInput, match="images of 8×8 pixels do not pass through .* raise datasets.mini.size"):
+        require_room(backbone, "castle_convnet4_small", (8, 8, 1), "datasets.mini.size")
 
 
 def test_determinism_covers_convolutions_and_matrix_products(monkeypatch: pytest.MonkeyPatch) -> None:

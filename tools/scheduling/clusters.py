@@ -29,7 +29,8 @@ def local(cpus: int, log: Path) -> Iterator[Engine]:
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # the switch that makes Ray listen on the loopback address only
     }
     try:
-        with _connected(log, num_cpus=cpus, include_dashboard=False, object_store_memory=STORE_BYTES, _temp_dir=folder):
+        inner = f"{folder}/ray"  # Ray opens the folder that it is given to everybody; nobody else may enter ours
+        with _connected(log, num_cpus=cpus, include_dashboard=False, object_store_memory=STORE_BYTES, _temp_dir=inner):
             yield Engine()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from repro.files import collect_signals
+from tools.command_line import Parser, at_least, words
 from tools.scheduling.clusters import joined, local
 from tools.scheduling.holding import held
 from tools.scheduling.pipeline import Pipeline
@@ -16,21 +17,30 @@ from tools.scheduling.table import Board
 INTERRUPTED = 130
 
 
-def parser(description: str) -> argparse.ArgumentParser:
+EXAMPLES = """  tools/cluster --local 2                           # two CPUs of this machine
+  tools/cluster --address auto                      # the Ray cluster that this machine is a node of; see tools/slurm
+  tools/cluster --local 4 train@mini-castle-1shot   # only what this stage needs
+  tools/cluster --dry-run
+"""
+
+
+def parser(description: str) -> Parser:
     """The options."""
-    options = argparse.ArgumentParser(
-        prog="tools/cluster", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    options = Parser("cluster", description, EXAMPLES)
     options.add_argument(
         "targets", nargs="*", metavar="STAGE", help="run what these need, as in dvc repro (default: all)"
     )
     where = options.add_mutually_exclusive_group()
-    where.add_argument("--local", type=_count, metavar="N", help="start Ray on this machine with N CPUs (default: 2)")
+    where.add_argument(
+        "--local", type=at_least(1), metavar="N", help="start Ray on this machine with N CPUs (default: 2)"
+    )
     where.add_argument("--address", metavar="HOST:PORT", help="join the Ray cluster this machine belongs to, or `auto`")
     options.add_argument(
-        "--retries", type=int, default=2, metavar="N", help="for a stage whose worker is lost (default: 2)"
+        "--retries", type=at_least(0), default=2, metavar="N", help="for a stage whose worker is lost (default: 2)"
     )
-    options.add_argument("--through", default="", metavar="COMMAND", help="put this before every stage's command")
+    options.add_argument(
+        "--through", type=words, default=[], metavar="COMMAND", help="put this before every stage's command"
+    )
     options.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
     return options
 
@@ -41,7 +51,7 @@ def run(options: argparse.Namespace, root: Path, needs: Callable[[str], Needs]) 
     with held(own / "lock"):
         pipeline = Pipeline(root, options.targets, own / "before.json")
         if options.dry_run:
-            return _say_what_would_run(pipeline)
+            return say_what_would_run(pipeline)
         schedule = Schedule(pipeline, needs, own / "logs", options.retries, options.through)
         board = Board(schedule)
         signals = _run_on_ray(options, schedule, board, own / "ray.log") if schedule.find_stale() else []
@@ -64,7 +74,8 @@ def _run_on_ray(options: argparse.Namespace, schedule: Schedule, board: Board, l
     return signals
 
 
-def _say_what_would_run(pipeline: Pipeline) -> int:
+def say_what_would_run(pipeline: Pipeline) -> int:
+    """Tell which stages are stale, and which may be once those have run; give 0."""
     stale = set()
     for stage in pipeline.plan:
         after = [other.addressing for other in pipeline.upstream(stage) if other in stale]
@@ -76,9 +87,3 @@ def _say_what_would_run(pipeline: Pipeline) -> int:
             stale.add(stage)
     print(f"{len(pipeline.plan) - len(stale)} of {len(pipeline.plan)} stages are up to date")
     return 0
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of CPUs; expected 1 or more")
-    return int(text)

@@ -1,9 +1,8 @@
 """The loop: look at each stage once everything upstream is done, hand the stale ones over, commit what comes back."""
 
-import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,9 +21,9 @@ class Schedule:
     """A pipeline on an engine. `needs` names a stage group's resources, `through` wraps every command."""
 
     def __init__(
-        self, pipeline: Pipeline, needs: Callable[[str], Needs], logs: Path, retries: int, through: str = ""
+        self, pipeline: Pipeline, needs: Callable[[str], Needs], logs: Path, retries: int, through: Sequence[str] = ()
     ) -> None:
-        self._pipeline, self._needs, self._retries, self._through = pipeline, needs, retries, shlex.split(through)
+        self._pipeline, self._needs, self._retries, self._through = pipeline, needs, retries, list(through)
         self.stages: dict[str, Progress] = {}
         for stage in pipeline.plan:
             group = str(getattr(stage, "name", None) or stage.addressing).partition("@")[0]

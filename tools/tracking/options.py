@@ -1,31 +1,9 @@
-"""Command lines of the tracking tools: one form of help, and one sentence for what cannot be meant."""
+"""What options of the tracking tools can be: a port, a folder of runs, an address."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
-
-from repro.errors import BadInput
 
 LARGEST_PORT = 65535
-
-
-class Parser(argparse.ArgumentParser):
-    """Options are written out and given once; what is wrong is BadInput."""
-
-    def __init__(self, prog: str, description: str | None, epilog: str) -> None:
-        form = argparse.RawDescriptionHelpFormatter
-        super().__init__(prog, description=description, epilog=epilog, formatter_class=form, allow_abbrev=False)
-
-    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Read the command line; raises BadInput."""
-        names = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            self.error(f"{twice[0]} is given {names.count(twice[0])} times, expected once")
-        return self.parse_args(arguments)
-
-    def error(self, message: str) -> NoReturn:
-        raise BadInput(f"{message.removeprefix('argument ')}; `{self.prog} --help` explains the options")
 
 
 def port(text: str) -> int:

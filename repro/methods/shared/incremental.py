@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from repro.methods.shared.distances import frozen, prototypes, scaled_like, seen_weight
 from repro.methods.shared.finetuning import Distillation, Tuned, TunedPerTask, finetune
+from repro.options import Positive
 
 
 class Incremental(TunedPerTask):
@@ -36,7 +37,7 @@ class Incremental(TunedPerTask):
         steps: int = 5,
         lr: float = 10.0,
         weight: float = 1.0,
-        temperature: float = 2.0,
+        temperature: Positive = 2.0,
     ) -> None:
         super().__init__(seen_classes, dim)
         self.backbone = frozen(backbone)

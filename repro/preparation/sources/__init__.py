@@ -40,13 +40,18 @@ def collect(source: str, name: str, seed: int, options: Mapping[str, Any]) -> Co
     """
     if source not in SOURCES:
         raise BadInput(f"source is {source!r}, expected one of {', '.join(SOURCES)}")
-    named.check_options(f"source {source}", options, SOURCES[source], _every_source, given=GIVEN)
+    check_source_options(source, options)
     shared = {key: value for key, value in options.items() if key in named.options_of(_every_source, given=GIVEN)}
     own = {key: value for key, value in options.items() if key not in shared}
     try:
         return replace(SOURCES[source](name, seed, **own), **_every_source(**shared))
     except OSError as error:
         raise BadInput(f"{error.filename}: cannot be read ({error.strerror}); check path and permissions") from error
+
+
+def check_source_options(source: str, options: Mapping[str, Any]) -> None:
+    """Raise BadInput for options that a source does not have."""
+    named.check_options(f"source {source}", options, SOURCES[source], _every_source, given=GIVEN)
 
 
 def _every_source(*, crop: Crop = "squashed") -> dict[str, Any]:

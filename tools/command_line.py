@@ -1,0 +1,62 @@
+"""Command lines of the tools: one form of help, options written out and given once, one sentence for what is wrong."""
+
+import argparse
+import shlex
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from repro.errors import BadInput
+
+
+class Parser(argparse.ArgumentParser):
+    """Reads the command line of `tools/NAME`; what cannot be meant is BadInput."""
+
+    def __init__(self, name: str, description: str | None, examples: str) -> None:
+        super().__init__(
+            f"tools/{name}",
+            description=description,
+            epilog=f"examples:\n{examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Read the command line; raises BadInput."""
+        self._check(arguments)
+        return self.parse_args(arguments)
+
+    def parse_known(self, arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+        """The same, with what is left for another program."""
+        return self.parse_known_args(arguments)
+
+    def _check(self, arguments: Sequence[str]) -> None:
+        for argument in arguments:
+            if any("\ud800" <= sign <= "\udfff" for sign in argument):  # how Python shows undecodable bytes
+                self.error(f"{argument!r} is not in UTF-8; rename the file or folder")
+            if "\0" in argument:
+                self.error(f"{argument!r} holds a zero byte, expected text")
+        names = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+        if twice := sorted({name for name in names if names.count(name) > 1 and name != "--"}):
+            self.error(f"{twice[0]} is given {names.count(twice[0])} times, expected once")
+
+    def error(self, message: str) -> NoReturn:
+        raise BadInput(f"{message.removeprefix('argument ')}; `{self.prog} --help` explains the options")
+
+
+def at_least(smallest: int) -> Callable[[str], int]:
+    """A reader of whole numbers that are not below `smallest`, nor absurd."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and smallest <= int(text[:12]) <= 10**9):
+            raise argparse.ArgumentTypeError(f"{text!r:.60} is no number from {smallest} to a billion")
+        return int(text)
+
+    return read
+
+
+def words(text: str) -> list[str]:
+    """A command as a shell would split it."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is no command ({error}), expected balanced quotes") from error
