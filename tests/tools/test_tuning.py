@@ -79,7 +79,7 @@ def test_the_largest_validation_hm_chooses_and_the_calibrated_one_where_hm_is_no
     found = search().tuned(Tuning(), "mini", 1, list(CHOICES.methods))
     assert found.settings["castle"].setting.training == {"lr": 0.05}
     assert found.settings["mc_protonet"].by == "cal_hm"
-    assert found.settings["mc_protonet"].setting.training == {"lr": 0.003}  # the lower HM, the higher calibrated one
+    assert found.settings["mc_protonet"].setting.training == {"lr": 0.03}  # the lower HM, the higher calibrated one
 
 
 def test_rows_that_are_compared_with_each_other_share_the_setting_that_is_best_in_their_mean() -> None:
