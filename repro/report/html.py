@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from repro.report.budgets import BudgetRow
 from repro.report.chains import CellView, view_steps
 from repro.report.claim_views import VERDICTS, ClaimView, coverage_notes
 from repro.report.facts import Benchmark, Methods
@@ -45,6 +46,9 @@ def render_report(
     measures: Sequence[MeasuresRow],
     methods: Methods,
     shown_methods: Sequence[str],
+    warnings: Sequence[str] = (),
+    budgets: Sequence[BudgetRow] = (),
+    budgets_picture: Path | None = None,
 ) -> str:
     """The whole page."""
     template = html_environment(templates).get_template("report.html")
@@ -65,5 +69,8 @@ def render_report(
         evaluated=evaluated,
         notes=coverage_notes(claims),
         verdicts=VERDICTS,
+        warnings=warnings,
+        budgets=budgets,
+        budgets_picture=data_uri(budgets_picture) if budgets_picture else "",
         dash=DASH,
     )

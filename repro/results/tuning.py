@@ -127,6 +127,9 @@ class Tuning:
         )
 
 
+NOTHING_TUNED = Tuning()
+
+
 def _is_of(budget: Budget, chosen: ChosenSetting | None) -> bool:
     return chosen is not None and (budget.options, budget.training) == (chosen.setting.options, chosen.setting.training)
 
@@ -134,7 +137,7 @@ def _is_of(budget: Budget, chosen: ChosenSetting | None) -> bool:
 def read_tuning(file: Path) -> Tuning:
     """Read the file; nothing was chosen yet where there is none. Raises BadInput for one that is not what it should."""
     if not file.is_file():
-        return Tuning()
+        return NOTHING_TUNED
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
