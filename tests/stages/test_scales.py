@@ -67,9 +67,7 @@ def test_the_code_familys_numbers_where_the_paper_is_silent() -> None:
     pretraining, training = paper["pretrain/mini-standard"].pretraining, paper["train/mini-castle-1shot"].training
     assert pretraining.nesterov and pretraining.augmentation == Augmentation(resized_crop=0.08, flip=True, jitter=0.4)
     assert training.nesterov and training.augmentation == Augmentation()
-    assert paper["pretrain/mini-cosine"].backbone.options == {
-        "final_activation": False
-    }  # DFSL's
+    assert paper["pretrain/mini-cosine"].backbone.options == {"final_activation": False}  # DFSL's
     extras = {name: settings(name)["splits/mini"].options for name in ("paper", "paper_clean", "released")}
     assert {name: (it["crop"], it["extra"]) for name, it in extras.items()} == {
         "paper": ("center224", "published"),
