@@ -190,6 +190,7 @@ def test_one_of_the_kin_brings_the_others() -> None:
     assert search().names("mini", 5, ["castle"]) == ["castle", "acastle"]
 
 
+@pytest.mark.timeout(1200)  # the first to ask for the small grid waits for it
 def test_a_trial_trains_what_the_stage_trains_and_sees_no_test_task(
     workspace: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
