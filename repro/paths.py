@@ -12,6 +12,7 @@ RUNS = Path("runs")
 SETTINGS = Path("settings")
 PAPER = Path("paper")
 GRID = PAPER / "grid.yaml"
+TUNED = PAPER / "tuning.json"  # the settings and budgets that validation tasks chose, with the numbers that chose them
 ALL_RESULTS = Path("results") / "cells"
 ORIGIN = "origin.json"  # beside what a stage made: what it was made from
 EXPERIMENT = "experiment"  # the name under which the experiment at the top of params.yaml runs
@@ -70,3 +71,8 @@ def replicate(folder: Path, seed: int | None) -> Path:
 def checkpoints(name: str, seed: int) -> Path:
     """Where a training keeps what it needs to resume; outside of DVC's outs."""
     return Path("checkpoints") / f"{name}-{seed}"
+
+
+def trial(name: str, key: str) -> Path:
+    """What one training of `tools/tune` measured on validation tasks; `key` stands for all that decides it."""
+    return Path("tuning") / name / f"{key}.json"

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from repro import paths
+from repro.data.dataset import open_dataset
 from repro.data.summary import summarise_dataset
 from repro.files import whole_files
 from repro.methods.registry import method_class
@@ -13,6 +14,7 @@ from repro.report.needs import shown_datasets
 from repro.report.paper import Form, render_paper
 from repro.report.templates import template_errors_as_bad_input
 from repro.results.contents import StoredContents
+from repro.results.tuning import read_tuning
 from stages.settings.files import read_settings
 from stages.settings.kinds import PaperSettings
 from stages.tracking import Log, bad_input_exits, record
@@ -40,6 +42,9 @@ def paper(settings: PaperSettings, log: Log) -> dict[str, Any]:
             query=settings.query,
             reproduce=lambda cell: f"dvc repro {settings.stages.get(cell, f'evaluate@{cell}')}",
             contents=StoredContents(*(paths.episodes(name, "test") for name in shown)),
+            same_classes=share_classes(shown, settings.seeds),
+            trained=[name for name in settings.methods if method_class(name).default_training is not None],
+            tuning=read_tuning(paths.TUNED),
         )
         if not (draft / pdf.name).exists():
             pdf.unlink(missing_ok=True)  # it shows what was rendered before
@@ -49,9 +54,21 @@ def paper(settings: PaperSettings, log: Log) -> dict[str, Any]:
         log.add_artifact(str(file), name=file.name)
     if rendered.missing:
         print(f"no records yet of {len(rendered.missing)} cells: {', '.join(rendered.missing)}")
+    for warning in rendered.warnings:
+        print(f"warning: {warning}")
     print(rendered.summary)
     print(rendered.pdf)
     return {"verdicts": rendered.verdicts, "missing": len(rendered.missing)}
+
+
+def share_classes(datasets: list[str], seeds: tuple[int, ...]) -> bool:
+    """Whether seeds have the same unseen classes somewhere, as on given data whose splits are fixed."""
+
+    def unseen(name: str, seed: int) -> frozenset[str]:
+        classes = open_dataset(paths.dataset(name, seed)).header.classes
+        return frozenset(info.name for info in classes if info.split == "test")
+
+    return any(len({unseen(name, seed) for seed in seeds}) < len(seeds) for name in datasets)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 """
 
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 from repro import paths
@@ -18,7 +19,7 @@ from repro.trained.building import start_method
 from repro.trained.folders import WEIGHTS, Card, check_model, write_model
 from repro.training.checkpoints import own_checkpoints
 from repro.training.distributed import World, process_group
-from repro.training.episodic import MetaTraining, meta_train
+from repro.training.episodic import meta_train
 from repro.training.loop import Training
 from repro.training.optim import Optimisation
 from stages.origins import write_origin
@@ -30,61 +31,85 @@ from stages.tracking import Log, bad_input_exits, of_seed, record
 MEASURE = "val_hm"
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A method ready to be trained; `training` is None where it has nothing to train.
+
+    `inputs` is what the result depends on besides the loop's own settings.
+    """
+
+    card: Card
+    method: Method
+    data: Dataset
+    validation: Validation
+    training: Training | None
+    inputs: dict[str, Any]
+
+
 def train(settings: TrainSettings, log: Log) -> dict[str, Any]:
     """Train where the method has a training, keep the weights with the best HM on validation tasks, and embed once."""
     use_threads(settings.threads)
-    data = open_dataset(paths.dataset(settings.dataset, settings.seed))
-    start = paths.pretrained(settings.pretrained, settings.seed)
-    weights = check_model(start)
-    card, method = start_method(start, settings.method, settings.options, settings.seed)
     result: dict[str, Any] = {}
     checkpoints = paths.checkpoints(settings.cell, settings.seed)
-    with process_group(settings.machine.device) as world, own_checkpoints(checkpoints, world):
-        training = meta_training(settings, settings.training, method, card, data, world) if settings.training else None
-        if training:
-            result |= train_shown(
-                training,
-                settings.cell,
-                MEASURE,
-                checkpoints,
-                inputs={
-                    "options": settings.options,
-                    "dataset": sha256(paths.dataset(settings.dataset, settings.seed) / SEAL),
-                    "pretrained": weights,
-                },
-                checkpoint_every=settings.machine.checkpoint_every,
-                log=log,
-            )
-        if world.rank == 0:
-            with whole_folder(paths.model(settings.cell, settings.seed)) as folder:
-                if training:
-                    attach_curve(folder / "curve.csv", training, MEASURE, log)
-                write_model(folder, method, card, data, world.device, settings.seed)
-                result |= write_origin(folder, "train", settings.cell, settings, sha256(folder / WEIGHTS))
+    with process_group(settings.machine.device) as world:
+        ready = prepare(settings, world)
+        with own_checkpoints(checkpoints, world):
+            if ready.training:
+                result |= train_shown(
+                    ready.training,
+                    settings.cell,
+                    MEASURE,
+                    checkpoints,
+                    inputs=ready.inputs,
+                    checkpoint_every=settings.machine.checkpoint_every,
+                    log=log,
+                )
+            if world.rank == 0:
+                with whole_folder(paths.model(settings.cell, settings.seed)) as folder:
+                    if ready.training:
+                        attach_curve(folder / "curve.csv", ready.training, MEASURE, log)
+                    write_model(folder, ready.method, ready.card, ready.data, world.device, settings.seed)
+                    result |= write_origin(folder, "train", settings.cell, settings, sha256(folder / WEIGHTS))
     return result
 
 
-def meta_training(
-    settings: TrainSettings, training: MetaTraining, method: Method, card: Card, data: Dataset, world: World
-) -> Training:
-    """The meta-training of a method, ready to run."""
-    if card.left_out:
-        optimisation = checked(Optimisation, card.left_out["optimisation"], f"the card of {settings.pretrained}")
-        training = training.from_random_weights(card.left_out["steps"], optimisation)
+def prepare(settings: TrainSettings, world: World) -> Prepared:
+    """The method on its pre-trained backbone, and its meta-training ready to run."""
+    data = open_dataset(paths.dataset(settings.dataset, settings.seed))
+    start = paths.pretrained(settings.pretrained, settings.seed)
+    given = inputs(settings)
+    card, method = start_method(start, settings.method, settings.options, settings.seed)
     tasks = read_tasks(paths.tasks(settings.dataset, "val", settings.selection.way, settings.shot, settings.seed))
     memory = settings.machine.memory_mb
-    return meta_train(
+    validation = Validation(
+        data, tasks, settings.selection.tasks, method.remembers, memory, world.device, settings.seed
+    )
+    if settings.training is None:
+        return Prepared(card, method, data, validation, None, given)
+    chosen = settings.training
+    if card.left_out:
+        optimisation = checked(Optimisation, card.left_out["optimisation"], f"the card of {settings.pretrained}")
+        chosen = chosen.from_random_weights(card.left_out["steps"], optimisation)
+    training = meta_train(
         method,
         data,
-        training,
+        chosen,
         shot=settings.shot,
         seed=settings.seed,
-        validate=Validation(
-            data, tasks, settings.selection.tasks, method.remembers, memory, world.device, settings.seed
-        ),
+        validate=validation,
         acceleration=settings.precision,
         world=world,
     )
+    return Prepared(card, method, data, validation, training, given)
+
+
+def inputs(settings: TrainSettings) -> dict[str, Any]:
+    """What a training reads, by its content, and the method's options; raises BadInput where it was damaged."""
+    return {
+        "options": settings.options,
+        "dataset": sha256(paths.dataset(settings.dataset, settings.seed) / SEAL),
+        "pretrained": check_model(paths.pretrained(settings.pretrained, settings.seed)),
+    }
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from repro.errors import BadInput
+from repro.errors import Diverged
 from repro.evaluation import ausuc
 from repro.evaluation.average_precision import map_measures
 from repro.evaluation.bound import BoundTasks
@@ -115,7 +115,7 @@ def _scored(scorer: Scorer, bound: BoundTasks, detailed: bool, chunk: range) -> 
         scores = scorer(batch)
         result = outcome(scores, labels_TQ, bound.seen_queries, bound.seen_classes)
         if result.margin_TQ.isnan().any():
-            raise BadInput("a joint score is not a number; the training diverged, lower its learning rate")
+            raise Diverged("a joint score is not a number; the training diverged, lower its learning rate")
         extra = _details(scores, labels_TQ, bound) if detailed else {}
         results.append((result.margin_TQ[:real], result.right_TQ[:real], result.labels_TQ[:real]))
         extras.append({name: values[:real] for name, values in extra.items()})

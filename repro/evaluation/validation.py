@@ -1,4 +1,4 @@
-"""HM on validation tasks, asked of a method while it trains."""
+"""Measures on validation tasks: HM while a method trains, and what its settings are chosen by."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,14 +8,23 @@ from torch import Tensor
 
 from repro.data.dataset import Dataset
 from repro.data.episodes import Tasks, draw_exemplars
+from repro.errors import BadInput
+from repro.evaluation.bound import BoundTasks, TaskPool
+from repro.evaluation.calibration import best_bias
 from repro.evaluation.cell import mean_hm
 from repro.evaluation.embed import Embedded, embed
+from repro.evaluation.protocol import generalised, outcomes
 from repro.methods.base import Method
+
+CHOSEN_BY = ("hm", "cal_hm", "ausuc")
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The first `number` tasks; every image of the validation classes and of `seen_val` is embedded once a time."""
+    """The first `number` tasks; every image of the validation classes and of `seen_val` is embedded once a time.
+
+    No image of a test task is ever looked at. Raises BadInput for tasks of another split.
+    """
 
     data: Dataset
     tasks: Tasks
@@ -24,6 +33,10 @@ class Validation:
     memory_mb: int
     device: torch.device
     seed: int
+
+    def __post_init__(self) -> None:
+        if self.tasks.spec.split != "val":
+            raise BadInput(f"got {self.tasks.spec.split} tasks, expected val: nothing is chosen on other tasks")
 
     @cached_property
     def exemplars_SM(self) -> Tensor:
@@ -38,9 +51,27 @@ class Validation:
 
     def __call__(self, method: Method) -> float:
         """Mean HM in percent."""
+        return mean_hm(
+            method,
+            self._embedded(method),
+            self.data,
+            self.tasks,
+            limit=self.number,
+            memory_mb=self.memory_mb,
+            device=self.device,
+        )
+
+    @torch.no_grad()
+    def measures(self, method: Method) -> dict[str, float]:
+        """Mean HM, calibrated HM and AUSUC in percent over all stored tasks; the same tasks give the bias."""
+        task_pool = TaskPool("val", self._embedded(method), self.data, self.device, self.memory_mb)
+        scorer, bound = method.to(self.device).eval().scorer(task_pool.pool), BoundTasks(self.tasks, task_pool)
+        found = generalised(scorer, bound, best_bias(outcomes(scorer, bound)), detailed=False)
+        return {name: float(found.values[name].mean()) for name in CHOSEN_BY}
+
+    def _embedded(self, method: Method) -> Embedded:
+        """The images that a validation needs; those to be remembered are handed to the method."""
         embedded = Embedded(self.rows_N, embed(method.backbone, self.data, self.rows_N, self.device), model="")
         if method.remembers:
             method.remember(embedded.of(self.exemplars_SM))
-        return mean_hm(
-            method, embedded, self.data, self.tasks, limit=self.number, memory_mb=self.memory_mb, device=self.device
-        )
+        return embedded

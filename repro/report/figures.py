@@ -1,4 +1,4 @@
-"""F6-F11 from records, with 95 % intervals; what was not measured is left out, and an empty figure says so."""
+"""F6-F11 from records, with the intervals that verdicts use; what was not measured is left out."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -52,8 +52,8 @@ def _bars(axes: Any, bars: list[Bar], thickness: float) -> None:
     """Horizontal bars with intervals and their numbers beside them."""
     for _, color, strength, place, found in bars:
         axes.barh(place, found.mean, thickness, color=mixed(color, strength), linewidth=0)
-        axes.errorbar(found.mean, place, xerr=found.ci, color="black", capsize=1.5, linewidth=0.8)
-        axes.text(found.mean + found.ci + 1, place, rounded(found.mean), va="center", fontsize=6)
+        axes.errorbar(found.mean, place, xerr=found.shown, color="black", capsize=1.5, linewidth=0.8)
+        axes.text(found.mean + found.shown + 1, place, rounded(found.mean), va="center", fontsize=6)
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.set_axisbelow(True)
@@ -91,7 +91,7 @@ def _curves(figure: Figure, results: Results, methods: Methods) -> Any:
             area = results.estimate(Reading(line.cell, figure.protocol, way, "ausuc"))
             if curve is not None and area is not None:
                 look = methods.look(line.cell.method)
-                label = f"{_label(line, methods)} ({rounded(area.mean)} ± {rounded(area.ci)})"
+                label = f"{_label(line, methods)} ({rounded(area.mean)} ± {rounded(area.shown)})"
                 drawn += axes.plot(*curve, color=look.color, linestyle=look.line, label=label)
         axes.set_title(f"{results.ways(figure.dataset, way) or way} unseen classes")
         axes.set_xlabel("U→S∪U (%)")
@@ -119,7 +119,7 @@ def _line(axes: Any, look: Look, label: str, points: list[tuple[int, Mean]]) -> 
     axes.errorbar(
         [x for x, _ in points],
         [found.mean for _, found in points],
-        yerr=[found.ci for _, found in points],
+        yerr=[found.shown for _, found in points],
         color=look.color,
         marker=look.marker,
         linestyle=look.line,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from repro.report.budgets import BudgetRow
 from repro.report.chains import CellView, view_steps
 from repro.report.claim_views import VERDICTS, ClaimView, coverage_notes
 from repro.report.facts import Benchmark, Methods
@@ -46,6 +47,8 @@ def render_report(
     methods: Methods,
     shown_methods: Sequence[str],
     warnings: Sequence[str] = (),
+    budgets: Sequence[BudgetRow] = (),
+    budgets_picture: Path | None = None,
 ) -> str:
     """The whole page."""
     template = html_environment(templates).get_template("report.html")
@@ -67,5 +70,7 @@ def render_report(
         warnings=warnings,
         notes=coverage_notes(claims),
         verdicts=VERDICTS,
+        budgets=budgets,
+        budgets_picture=data_uri(budgets_picture) if budgets_picture else "",
         dash=DASH,
     )

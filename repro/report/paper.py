@@ -8,10 +8,12 @@ from typing import Literal, get_args
 
 from repro.cards import MethodCard
 from repro.errors import BadInput
+from repro.report.budgets import draw_budgets, view_budgets
 from repro.report.chains import view_cells
 from repro.report.claim_views import ClaimView, coverage_notes, summary, view_claims
 from repro.report.facts import Benchmark, DatasetFacts, Methods
 from repro.report.figure_layout import Figure
+from repro.report.floor import floor_warnings
 from repro.report.html import render_report
 from repro.report.layout import Table
 from repro.report.measures import view_measures
@@ -29,18 +31,23 @@ from repro.results.provenance import Traced, as_json
 from repro.results.published import NOTHING_PUBLISHED, PublishedTable, read_published, require_shown
 from repro.results.records import MEASURES
 from repro.results.store import Results
+from repro.results.tuning import NOTHING_TUNED, Tuning
 
 Form = Literal["ours", "beside"]
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """What happened: the claims in one sentence and by key, cells without records, and a sentence about the PDF."""
+    """What happened: the claims in one sentence and by key, cells without records, and a sentence about the PDF.
+
+    `warnings` name trained methods that lie below the floor.
+    """
 
     summary: str
     verdicts: dict[str, str]
     missing: tuple[str, ...]
     pdf: str
+    warnings: tuple[str, ...] = ()
 
 
 def render_paper(
@@ -59,6 +66,8 @@ def render_paper(
     contents: Callable[[str], TaskContents | None] = lambda _: None,
     same_classes: bool = False,
     rows: Sequence[str] = (),
+    trained: Collection[str] = (),
+    tuning: Tuning = NOTHING_TUNED,
 ) -> Rendered:
     """Write tables.tex, figures.tex, figures/, claims.{tex,md,json}, provenance.json, report.html and main.pdf.
 
@@ -67,7 +76,8 @@ def render_paper(
     that diagrams show. `reproduce` gives the command that makes a cell again, empty where there is none. `cards` are
     those of all methods by name; `rows` names methods that the paper lacks: they stand beside its own, and claims are
     held against them too. `contents` gives what the tasks of a list, named by its digest, are made of, and
-    `same_classes` says that seeds share classes and images: verdicts need both. Raises BadInput for an unknown form or
+    `same_classes` says that seeds share classes and images: verdicts need both. `trained` are the methods that a floor
+    row is held against, `tuning` is what their budgets were chosen by. Raises BadInput for an unknown form or
     row, and for files that are not what they should be.
     """
     _require_known(form, rows, cards)
@@ -89,6 +99,8 @@ def render_paper(
         *write_pictures(drawn, results, datasets, methods, out / "figures"),
     ]
     sentence = summary(claims)
+    needed = list(dict.fromkeys(need.cell for need in needs))
+    warnings = (*cells_at_chance(results, needed, seen, way), *floor_warnings(results, needed, trained, methods))
     pages = {"tables": tables, "figures": figures, "claims": claims}
     shown = {"summary": sentence, "notes": coverage_notes(claims), "benchmark": benchmark}
     for name in pages:
@@ -112,7 +124,9 @@ def render_paper(
             measures=view_measures(results, [need.cell for need in needs]),
             methods=methods,
             shown_methods=list(dict.fromkeys(need.cell.method for need in needs)),
-            warnings=cells_at_chance(results, dict.fromkeys(need.cell for need in needs), seen, way),
+            warnings=warnings,
+            budgets=view_budgets(tuning, methods),
+            budgets_picture=draw_budgets(tuning, methods, out / "figures") if tuning.budgets else None,
         ),
     )
     return Rendered(
@@ -120,6 +134,7 @@ def render_paper(
         {claim.key: claim.verdict for claim in claims},
         tuple(cell.name for cell in cells if not cell.origins),
         compile_pdf(out / "main.tex"),
+        warnings,
     )
 
 

@@ -63,6 +63,11 @@ class Mean:
         """Half-width of the 95 % interval that verdicts use; NaN where there is none."""
         return self.error.half_width() if self.error else nan
 
+    @property
+    def shown(self) -> float:
+        """Half-width of the interval that a figure shows: the one that verdicts use, that over tasks where none is."""
+        return self.wide if self.error else self.ci
+
 
 @dataclass(frozen=True)
 class Values:

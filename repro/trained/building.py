@@ -44,8 +44,16 @@ def start_method(folder: Path, name: str, options: dict[str, Any], seed: int) ->
     if (card.classifier == "cosine") != (method.pretraining == "cosine"):
         raise BadInput(f"{folder} was pre-trained as {card.classifier}, {name} starts from {method.pretraining}")
     method.backbone.load_state_dict(pretrained.backbone.state_dict())
+    _count_batches_anew(method.backbone)
     method.load_pretrained(pretrained.classifier.logit_weight_SD())
     return replace(card, method=name, options=options), method
+
+
+def _count_batches_anew(backbone: nn.Module) -> None:
+    """Set batch norm's counts of training batches to 0: DropBlock's ramp begins again in meta-training, as released."""
+    for module in backbone.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.num_batches_tracked is not None:
+            module.num_batches_tracked.zero_()
 
 
 def load_method(folder: Path, name: str, options: dict[str, Any], seed: int) -> Method:

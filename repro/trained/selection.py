@@ -9,7 +9,7 @@ import torch
 
 from repro.data.dataset import Dataset
 from repro.data.episodes import Tasks
-from repro.errors import BadInput
+from repro.errors import Diverged
 from repro.evaluation.cell import mean_hm
 from repro.evaluation.embed import Embedded
 from repro.methods.base import Method
@@ -53,6 +53,6 @@ class Candidates:
         """Mean HM on validation tasks; below any other where fine-tuning with these options diverges."""
         try:
             return mean_hm(method, self.embedded, self.data, tasks, limit=number, memory_mb=memory_mb, device=device)
-        except BadInput as error:
+        except Diverged as error:
             logger.info("an option set is left out: %s", error)
             return LEFT_OUT

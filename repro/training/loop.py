@@ -16,16 +16,12 @@ from torch import Tensor, nn
 from repro.data.batches import Draws
 from repro.data.loading import Draw
 from repro.data.seeding import derive_seed
-from repro.errors import BadInput
+from repro.errors import BadInput, Diverged
 from repro.models.weights import install
 from repro.training.checkpoints import Best, Snapshot, read_checkpoint, write_checkpoint
 from repro.training.distributed import World
 from repro.training.embedding import Embedder
 from repro.training.optim import Optimisation
-
-
-class Diverged(BadInput):
-    """The loss is no longer a number; the message says when and what to change."""
 
 
 class Learner(Protocol):

@@ -4,6 +4,7 @@ Narrower places win: values of all, then those of the method's file, of the meth
 """
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +47,12 @@ class Resolver:
     def __init__(self, params: Params, grid: Grid, root: Path = Path()) -> None:
         self.params, self.grid = params, grid
         self.code = Code(root)
+
+    def with_params(self, params: Params) -> "Resolver":
+        """The same checkout with other parameters; its code is not read again."""
+        other = copy(self)
+        other.params = params
+        return other
 
     def all(self) -> Iterator[tuple[str, str, Settings]]:
         """Stage, name and settings of everything that dvc.yaml runs."""

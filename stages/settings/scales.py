@@ -49,7 +49,7 @@ def current() -> str | None:
 def scaled(name: str, base: dict[Path, str]) -> dict[Path, str]:
     """params.yaml and paper/grid.yaml with a scale on top of `base`; raises BadInput for a scale there is not.
 
-    A line of the grid whose dataset the scale has not goes.
+    What an overlay says under `grid` goes into the grid. A line of it whose dataset the scale has not goes.
     """
     if name not in names():
         raise BadInput(f"scale is {name!r}, expected one of {', '.join(names())}")
@@ -57,14 +57,15 @@ def scaled(name: str, base: dict[Path, str]) -> dict[Path, str]:
         return base
     params, grid = (_editor().load(base[file]) for file in CHOSEN)
     for overlay in _overlays(name):
+        put_on(grid, overlay.pop("grid", {}))
         put_on(params, overlay)
     checked(Params, read(_text(params)), str(SCALES / f"{name}.yaml"))
     for group in ("trained", "untrained", "adapted"):
         for cell in [cell for cell, line in grid[group].items() if line["dataset"] not in params["datasets"]]:
             del grid[group][cell]
     grid["random"] = [dataset for dataset in grid["random"] if dataset in params["datasets"]]
-    dropped = read(_text(grid)) != read(base[paths.GRID])
-    return {paths.PARAMS: _text(params), paths.GRID: _text(grid) if dropped else base[paths.GRID]}
+    changed = read(_text(grid)) != read(base[paths.GRID])
+    return {paths.PARAMS: _text(params), paths.GRID: _text(grid) if changed else base[paths.GRID]}
 
 
 def _overlays(name: str) -> list[dict[str, Any]]:

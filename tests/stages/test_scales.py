@@ -13,6 +13,7 @@ from repro.errors import BadInput
 from repro.methods.registry import method_class
 from repro.models.pretrained import Pretrained
 from repro.options import checked
+from repro.training.augment import Augmentation
 from repro.training.episodic import MetaTraining, meta_train
 from repro.training.pretrain import Pretraining, pretrain
 from stages.settings import scales
@@ -23,7 +24,7 @@ from tests.training.small import DIM, small_backbone
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = {file: (ROOT / file).read_text() for file in scales.CHOSEN}
-every_scale = pytest.mark.parametrize("scale", ["embedded", "paper", "released"])
+every_scale = pytest.mark.parametrize("scale", ["embedded", "paper", "paper_clean", "released"])
 
 
 def settings(scale: str) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_scales_have_the_same_stages() -> None:
-    assert settings("embedded").keys() == settings("paper").keys() == settings("released").keys()
+    assert all(settings(name).keys() == settings("embedded").keys() for name in scales.names())
 
 
 def test_the_papers_numbers() -> None:
@@ -61,12 +62,30 @@ def test_the_papers_numbers() -> None:
     assert set(lists) == {10_000}
 
 
+def test_the_code_familys_numbers_where_the_paper_is_silent() -> None:
+    paper = settings("paper")
+    pretraining, training = paper["pretrain/mini-standard"].pretraining, paper["train/mini-castle-1shot"].training
+    assert pretraining.nesterov and pretraining.augmentation == Augmentation(resized_crop=0.08, flip=True, jitter=0.4)
+    assert training.nesterov and training.augmentation == Augmentation()
+    assert paper["pretrain/mini-cosine"].backbone.options == {"final_activation": False}  # DFSL's
+    extras = {name: settings(name)["splits/mini"].options for name in ("paper", "paper_clean", "released")}
+    assert {name: (it["crop"], it["extra"]) for name, it in extras.items()} == {
+        "paper": ("center224", "published"),
+        "paper_clean": ("center224", "clean"),
+        "released": ("center224", "published"),
+    }
+
+
 def test_the_releases_numbers() -> None:
     castle = settings("released")["train/mini-castle-1shot"]
     rates = [castle.training.lr * castle.training.schedule(step, 300) for step in (1, 11, 31)]
     assert rates == pytest.approx([2e-4, 2e-5, 2e-7])
     method = method_class("castle")(small_backbone(), DIM, 64, **castle.options)
     assert not method.seen_weight_SD.requires_grad
+    one, five = (settings("released")[f"train/mini-acastle-{shot}shot"] for shot in (1, 5))
+    assert [each.training.schedule(11, 300) for each in (one, five)] == [0.1, 0.5]
+    assert (one.options.get("dictionary_lr_scale", 1.0), five.options["dictionary_lr_scale"]) == (1.0, 10.0)
+    assert one.training.nesterov and five.training.lr == 2e-4
 
 
 def test_a_scale_lies_over_another_and_says_only_what_differs() -> None:

@@ -54,7 +54,7 @@ def test_every_stage_of_the_pipeline_is_counted() -> None:
 
 def test_steps_and_images_are_those_of_the_settings() -> None:
     mini = next(COSTS.pretrainings())
-    assert (mini.steps, mini.images) == (200 * (38_400 // 128), 128)
+    assert (mini.steps, mini.images) == (500 * (38_400 // 128), 128)
     cells = dict(zip((each.cell for each in COSTS.of_training), COSTS.meta_trainings(), strict=True))
     assert (cells["mini-castle-1shot"].steps, cells["mini-castle-1shot"].images) == (10_000, 24 + 128)
     assert cells["mini-castle-5shot"].images == 24 * 5 + 128

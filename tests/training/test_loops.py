@@ -8,13 +8,12 @@ import torch.nn.functional as F
 
 from repro.data.dataset import Dataset
 from repro.data.loading import ImageStore, normalise
-from repro.errors import BadInput
+from repro.errors import BadInput, Diverged
 from repro.methods.base import EmbeddedBatch
 from repro.models.device import Acceleration
 from repro.models.pretrained import CLASSIFIERS, Pretrained
 from repro.training.augment import Augmentation
 from repro.training.embedding import embed_rows
-from repro.training.loop import Diverged
 from repro.training.optim import Optimisation
 from repro.training.prototypes import prototype_accuracy
 from tests.training.small import DIM, TRAININGS, Swap, small_backbone, small_meta_training, small_pretraining

@@ -1,0 +1,218 @@
+"""tools/tune: which settings and budgets follow from which validation numbers, and that nothing else decides."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from repro import paths
+from repro.errors import BadInput
+from repro.methods.registry import method_class, method_names
+from repro.results.tuning import Outcome, Tuning, read_tuning, write_tuning
+from stages.settings.grid import read_grid
+from stages.settings.kinds import TrainSettings
+from stages.settings.params import read_params
+from stages.settings.resolving import Resolver
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from tools.tuning.choices import Choices, read_choices  # noqa: E402
+from tools.tuning.declaring import as_markdown, lines_for_params, put_into_params  # noqa: E402
+from tools.tuning.search import Search  # noqa: E402
+from tools.tuning.trials import Place, file_of, measure, read_outcome, settings_of  # noqa: E402
+
+CHOICES = read_choices(ROOT / "tools" / "tuning.yaml")
+PARAMS, GRID = replace(read_params(ROOT / "params.yaml"), seeds=(0, 1)), read_grid(ROOT)
+RESOLVER = Resolver(PARAMS, GRID, ROOT)
+KIN = ("castle_minus", "castle", "acastle")
+Told = Callable[[TrainSettings], Outcome]
+
+
+def told(settings: TrainSettings) -> Outcome:
+    """The middle rate is best, and longer trainings gain half as much each time: 4, 2, 1, 0.5 and 0.25 points."""
+    assert settings.training is not None
+    good = settings.training.lr in (0.05, 0.01, 0.1, 0.3, 0.003)
+    return Outcome(hm=50 + good, cal_hm=60 - good, ausuc=60 - 4 * 500 / settings.training.steps)
+
+
+def search(tell: Told = told, choices: Choices = CHOICES) -> Search:
+    def outcomes(wanted: Iterable[TrainSettings]) -> list[Outcome]:
+        return [tell(settings) for settings in wanted]
+
+    return Search(choices, RESOLVER, outcomes)
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_no_method_has_more_settings_to_choose_from_than_castle() -> None:
+    most = len(CHOICES.methods["castle"].settings)
+    assert {name: len(each.settings) for name, each in CHOICES.methods.items()} == dict.fromkeys(CHOICES.methods, most)
+    assert all(len(method_class(name).tuning_grid) <= most for name in method_names())
+
+
+def test_every_trained_method_of_the_grid_is_tuned() -> None:
+    assert {line.method for line in GRID.trained.values()} <= set(CHOICES.methods)
+
+
+@pytest.mark.parametrize("name", CHOICES.methods)
+def test_settings_are_ones_that_the_stage_would_train_with(name: str) -> None:
+    for each in CHOICES.methods[name].complete():
+        entry = CHOICES.entry(each.options, each.training, 500)
+        settings = settings_of(RESOLVER, Place("mini", name, 1), entry, 0)
+        assert settings.training is not None and (settings.training.steps, settings.training.validate_every) == (
+            500,
+            100,
+        )
+        assert settings.options == each.options
+
+
+def test_the_largest_validation_hm_chooses_and_the_calibrated_one_where_hm_is_nothing() -> None:
+    found = search().tuned(Tuning(), "mini", 1, list(CHOICES.methods))
+    assert found.settings["castle"].setting.training == {"lr": 0.05}
+    assert found.settings["mc_protonet"].by == "cal_hm"
+    assert found.settings["mc_protonet"].setting.training == {"lr": 0.03}  # the lower HM, the higher calibrated one
+
+
+def test_rows_that_are_compared_with_each_other_share_the_setting_that_is_best_in_their_mean() -> None:
+    def tell(settings: TrainSettings) -> Outcome:
+        assert settings.training is not None
+        liked = {"castle_minus": 0.02, "castle": 0.1, "acastle": 0.1}[settings.method]
+        return Outcome(hm=50.0 + 9 * (settings.training.lr == liked), cal_hm=0.0, ausuc=0.0)
+
+    found = search(tell).tuned(Tuning(), "mini", 1, list(KIN))
+    assert {name: each.setting.training["lr"] for name, each in found.settings.items()} == dict.fromkeys(KIN, 0.1)
+
+
+def test_a_budget_is_the_first_that_is_not_worth_doubling() -> None:
+    budget = search().tuned(Tuning(), "mini", 1, ["dfsl"]).budgets[0]
+    assert [rung.steps for rung in budget.rungs] == [500, 1000, 2000, 4000, 8000]
+    assert budget.reached and budget.steps == 4000 and budget.gain == pytest.approx(0.25)
+
+
+def test_a_method_that_still_gains_at_the_largest_budget_is_said_to_have_no_plateau() -> None:
+    found = search(lambda it: Outcome(hm=1.0, cal_hm=1.0, ausuc=it.training.steps / 100)).tuned(
+        Tuning(), "mini", 1, ["dfsl"]
+    )
+    assert not found.budgets[0].reached and found.budgets[0].steps == 8000
+    assert "8000, no plateau yet" in as_markdown(found)
+
+
+def test_a_diverged_training_is_never_chosen() -> None:
+    def tell(settings: TrainSettings) -> Outcome:
+        assert settings.training is not None
+        fails = settings.training.lr > 0.1
+        return Outcome(hm=0.0 if fails else 5.0, cal_hm=0.0, ausuc=0.0, diverged=fails)
+
+    found = search(tell).tuned(Tuning(), "mini", 1, ["dfsl"])
+    assert found.settings["dfsl"].setting.training["lr"] == 0.03
+    assert "diverged" in as_markdown(found)
+
+
+def test_other_datasets_and_shots_take_the_chosen_settings_and_find_their_own_budget() -> None:
+    first = search().tuned(Tuning(), "mini", 1, ["dfsl"])
+    shorter = search(lambda it: Outcome(hm=1.0, cal_hm=1.0, ausuc=1.0))
+    found = shorter.tuned(first, "tiered", 5, ["dfsl"])
+    assert {(one.dataset, one.shot): one.steps for one in found.budgets} == {("mini", 1): 4000, ("tiered", 5): 500}
+    assert found.budgets[1].training == first.settings["dfsl"].setting.training
+    with pytest.raises(BadInput, match="no setting of castle was chosen yet; run `tools/tune castle` first"):
+        shorter.tuned(first, "tiered", 5, ["castle"])
+
+
+def test_budgets_of_a_setting_that_is_no_longer_chosen_go() -> None:
+    first = search().tuned(Tuning(), "mini", 1, ["dfsl"])
+    first = search().tuned(first, "tiered", 1, ["dfsl"])
+    again = search(lambda it: Outcome(hm=it.training.lr, cal_hm=1.0, ausuc=1.0)).tuned(first, "mini", 1, ["dfsl"])
+    assert [one.dataset for one in again.budgets] == ["mini"]
+
+
+def test_what_was_chosen_comes_back_from_its_file_and_goes_into_params(tmp_path: Path) -> None:
+    found = search().tuned(Tuning(), "mini", 1, list(CHOICES.methods))
+    found = search().tuned(found, "office", 1, [*KIN, "dfsl"])
+    write_tuning(tmp_path / "tuning.json", found)
+    assert read_tuning(tmp_path / "tuning.json") == found
+    lines = lines_for_params(found, CHOICES)
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    put_into_params(tmp_path / "params.yaml", lines)
+    after = yaml.safe_load((tmp_path / "params.yaml").read_text())
+    assert differences(after, lines) == []
+    assert after["datasets"]["office"]["training"] == {"steps": 4000, "validate_every": 800}
+    before = (ROOT / "params.yaml").read_text().splitlines()
+    comments = [line for line in before if line.lstrip().startswith("#")]
+    assert set(comments) <= set((tmp_path / "params.yaml").read_text().splitlines())
+    assert read_params(tmp_path / "params.yaml").methods["castle"].training["steps"] == 4000
+
+
+def differences(params: dict[str, Any], lines: dict[str, Any]) -> list[str]:
+    """Entries of params.yaml that are not what was chosen."""
+    return [
+        f"{group}.{name}.{part}"
+        for group, entries in lines.items()
+        for name, parts in entries.items()
+        for part, values in parts.items()
+        if params[group].get(name, {}).get(part, {}) != values
+    ]
+
+
+def test_params_has_what_validation_tasks_chose() -> None:
+    lines = lines_for_params(read_tuning(ROOT / paths.TUNED), CHOICES)
+    assert differences(yaml.safe_load((ROOT / "params.yaml").read_text()), lines) == []
+
+
+def test_one_seed_is_not_enough_for_a_plateau() -> None:
+    with pytest.raises(BadInput, match=r"params.yaml lists the seeds \[0\], expected at least 2"):
+        Search(CHOICES, RESOLVER.with_params(replace(PARAMS, seeds=(0,))), lambda _: [])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "shot", "asked", "sentence"),
+    [
+        ("mimi", 1, [], "got --dataset mimi, expected one of mini"),
+        ("mini", 1, ["castel"], "got method 'castel', expected some of castle_minus"),
+        ("office", 5, [], "does not train anything on office with 5 shots"),
+    ],
+)
+def test_what_is_not_there_is_refused(dataset: str, shot: int, asked: list[str], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        search().names(dataset, shot, asked)
+
+
+def test_one_of_the_kin_brings_the_others() -> None:
+    assert search().names("mini", 1, ["castle"]) == list(KIN)
+    assert search().names("mini", 5, ["castle"]) == ["castle", "acastle"]
+
+
+@pytest.mark.timeout(1200)  # the first to ask for the small grid waits for it
+def test_a_trial_trains_what_the_stage_trains_and_sees_no_test_task(
+    workspace: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The weights of the cell in the small grid have the validation HM that the trial measures."""
+    for name in ("params.yaml", "paper", "data", "episodes", "models", "repro", "stages"):
+        source = workspace[0] / name
+        shutil.copytree(source, tmp_path / name) if source.is_dir() else shutil.copy(source, tmp_path)
+    shutil.rmtree(tmp_path / "episodes" / "mini" / "test")
+    monkeypatch.chdir(tmp_path)
+    resolver = Resolver(read_params(paths.PARAMS), read_grid())
+    settings = settings_of(resolver, Place("mini", "castle", 1), resolver.params.methods["castle"], 0)
+    assert "HM" in measure(settings)
+    outcome = read_outcome(file_of(settings))
+
+    from repro.data.dataset import open_dataset
+    from repro.data.episodes import read_tasks
+    from repro.evaluation.validation import Validation
+    from repro.models.device import pick_device
+    from repro.trained.building import load_method
+
+    trained = load_method(paths.model("mini-castle-1shot", 0), "castle", {}, 0)
+    tasks = read_tasks(paths.tasks("mini", "val", 5, 1, 0))
+    data = open_dataset(paths.dataset("mini", 0))
+    found = Validation(data, tasks, 10, 0, 64, pick_device("cpu"), 0).measures(trained)
+    assert {name: getattr(outcome, name) for name in found} == {name: round(value, 4) for name, value in found.items()}

@@ -1,0 +1,83 @@
+"""tools/tuning.yaml: what there is to choose from, the same number of settings for every method."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, with_config
+
+from repro.errors import BadInput
+from repro.options import STRICT, checked
+from stages.settings.machine import Count, Name
+from stages.settings.params import MethodParams, Options
+from stages.settings.yaml_files import read_mapping
+
+FILE = Path("tools") / "tuning.yaml"
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
+class Setting:
+    """What a method has instead of its file's defaults."""
+
+    training: Options = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class Candidates:
+    """The settings of one method; `options` are common to all of them."""
+
+    settings: Annotated[tuple[Setting, ...], Field(min_length=1)]
+    options: Options = field(default_factory=dict)
+
+    def complete(self) -> list[Setting]:
+        """Each with the common options."""
+        return [Setting(each.training, {**self.options, **each.options}) for each in self.settings]
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """All of the file: where settings are compared, the ladder of budgets, and every method's settings."""
+
+    dataset: Name
+    shot: Count
+    steps: Annotated[tuple[Count, ...], Field(min_length=2)]
+    validations: Count
+    seeds: Count
+    plateau: Annotated[float, Field(gt=0)]
+    together: tuple[tuple[Name, ...], ...]
+    methods: dict[Name, Candidates]
+
+    def __post_init__(self) -> None:
+        if any(after != 2 * before for before, after in zip(self.steps, self.steps[1:], strict=False)):
+            raise BadInput(f"steps are {list(self.steps)}, expected each to be twice the last")
+        numbers = {name: len(each.settings) for name, each in self.methods.items()}
+        if len(set(numbers.values())) > 1:
+            raise BadInput(f"numbers of settings are {numbers}, expected the same for every method")
+        known = [name for group in self.together for name in group]
+        if len(set(known)) < len(known) or not set(known) <= set(self.methods):
+            raise BadInput(f"together names {known}, expected each once, among {', '.join(self.methods)}")
+
+    def entry(self, options: Options, training: Options, steps: int) -> MethodParams:
+        """A setting, trained for so many steps, as an entry of `methods` in params.yaml."""
+        return MethodParams(options, {**training, **self.budget(steps)})
+
+    def budget(self, steps: int) -> Options:
+        """The part of `training` that a budget decides."""
+        return {"steps": steps, "validate_every": max(1, steps // self.validations)}
+
+    def groups(self, names: list[str]) -> list[tuple[str, ...]]:
+        """These methods as they are chosen for: one of a group brings the whole of it. Raises BadInput."""
+        if unknown := [name for name in names if name not in self.methods]:
+            message = f"got method {unknown[0]!r}, expected some of {', '.join(self.methods)}"
+            raise BadInput(f"{message}; add its settings to {FILE}")
+        group_of = {name: group for group in self.together for name in group}
+        return list(dict.fromkeys(group_of.get(name, (name,)) for name in names))
+
+
+def read_choices(file: Path = FILE) -> Choices:
+    """Read and check the file; raises BadInput."""
+    return checked(Choices, read_mapping(file, "settings to choose from, by method"), str(file))

@@ -1,0 +1,105 @@
+"""What was chosen, for people (paper/tuning.md) and for params.yaml, which stays the owner of every setting."""
+
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+
+from repro.files import whole_file
+from repro.results.tuning import Budget, ChosenSetting, Tuning
+from tools.tuning.choices import FILE, Choices
+
+WIDTH = 10**4  # lines of params.yaml are never folded
+
+
+def lines_for_params(tuning: Tuning, choices: Choices) -> dict[str, Any]:
+    """The entries of params.yaml that follow from what was chosen.
+
+    A method has its setting everywhere, with the largest budget of its shots where settings are compared. Any other
+    dataset has the largest budget of its methods for all of them.
+    """
+    methods, datasets = {}, {}
+    for name, chosen in tuning.settings.items():
+        steps = _largest(one for one in tuning.budgets if (one.dataset, one.method) == (choices.dataset, name))
+        if steps:
+            entry = choices.entry(chosen.setting.options, chosen.setting.training, steps)
+            methods[name] = {"options": entry.options, "training": entry.training}
+    for dataset in dict.fromkeys(one.dataset for one in tuning.budgets if one.dataset != choices.dataset):
+        steps = _largest(one for one in tuning.budgets if one.dataset == dataset)
+        datasets[dataset] = {"training": choices.budget(steps)}
+    return {"datasets": datasets, "methods": methods}
+
+
+def _largest(budgets: Iterator[Budget]) -> int:
+    return max((one.steps for one in budgets), default=0)
+
+
+def put_into_params(file: Path, lines: dict[str, Any]) -> None:
+    """Write these entries into params.yaml in place of its own; comments and everything else stay."""
+    editor = YAML()
+    editor.width = WIDTH
+    params = editor.load(file.read_text(encoding="utf-8"))
+    for group, entries in lines.items():
+        for name, parts in entries.items():
+            entry = params[group].setdefault(name, CommentedMap())
+            for part, values in parts.items():
+                if not values:
+                    entry.pop(part, None)
+                    continue
+                entry[part] = CommentedMap(values)
+                entry[part].fa.set_flow_style()
+    with whole_file(file) as partial, partial.open("w", encoding="utf-8") as stream:
+        editor.dump(params, stream)
+
+
+def as_yaml(lines: dict[str, Any]) -> str:
+    """The same as text, a method to a line."""
+    editor, stream = YAML(), StringIO()
+    editor.width, editor.default_flow_style = WIDTH, None
+    editor.dump(lines, stream)
+    return stream.getvalue()
+
+
+def as_markdown(tuning: Tuning) -> str:
+    """Two tables: the settings that were compared, and the budgets that were tried."""
+    return "\n".join([*_settings(tuning), "", *_budgets(tuning), ""])
+
+
+def _settings(tuning: Tuning) -> Iterator[str]:
+    yield f"Settings, chosen on validation tasks (means in percent). `{FILE}` has all that there was to choose from;"
+    yield "**bold**: chosen by the larger HM, calibrated (†) where it is 0 for any weights; CASTLE's kin by their mean."
+    yield ""
+    yield "| method | training | options | HM | calibrated HM | AUSUC |"
+    yield "|---|---|---|---|---|---|"
+    for name, chosen in tuning.settings.items():
+        for number, tried in enumerate(chosen.tried):
+            values = [tried.outcome.hm, tried.outcome.cal_hm, tried.outcome.ausuc]
+            numbers = ["diverged"] * 3 if tried.outcome.diverged else [f"{value:.2f}" for value in values]
+            cells = [_marked(name, chosen), _values(tried.training), _values(tried.options), *numbers]
+            yield f"| {' | '.join(f'**{cell}**' if number == chosen.chosen and cell else cell for cell in cells)} |"
+
+
+def _marked(name: str, chosen: ChosenSetting) -> str:
+    return f"{name} †" if chosen.by == "cal_hm" else name
+
+
+def _values(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _budgets(tuning: Tuning) -> Iterator[str]:
+    yield "Budgets: AUSUC on validation tasks (mean over seeds) against steps. A method has its plateau where twice the"
+    yield "steps gain less than half a point."
+    yield ""
+    steps = sorted({rung.steps for one in tuning.budgets for rung in one.rungs})
+    yield f"| dataset | method | shot | {' | '.join(map(str, steps))} | last gain | budget |"
+    yield f"|{'---|' * (len(steps) + 5)}"
+    for one in tuning.budgets:
+        found = {rung.steps: f"{rung.ausuc:.2f}" for rung in one.rungs}
+        shown = [f"**{found[each]}**" if each == one.steps else found.get(each, "") for each in steps]
+        budget = str(one.steps) if one.reached else f"{one.steps}, no plateau yet"
+        cells = [one.dataset, one.method, str(one.shot), *shown, f"{one.gain:+.2f}", budget]
+        yield f"| {' | '.join(cells)} |"

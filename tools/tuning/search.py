@@ -1,0 +1,136 @@
+"""Which trainings decide, and what they decide: a setting for each method, then the budget of its plateau."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+
+from repro import paths
+from repro.errors import BadInput
+from repro.methods.registry import method_class
+from repro.results.tuning import Budget, ChosenSetting, Outcome, Rule, Rung, Tried, Tuning
+from stages.settings.kinds import TrainSettings
+from stages.settings.params import Options
+from stages.settings.resolving import Resolver
+from tools.tuning.choices import FILE, Choices
+from tools.tuning.trials import Place, settings_of
+
+
+@dataclass(frozen=True)
+class Search:
+    """`outcomes` measures trainings; whatever asks for them waits."""
+
+    choices: Choices
+    resolver: Resolver
+    outcomes: Callable[[Iterable[TrainSettings]], list[Outcome]]
+
+    def __post_init__(self) -> None:
+        listed, wanted = list(self.resolver.params.seeds), self.choices.seeds
+        if len(listed) < wanted:
+            message = f"{paths.PARAMS} lists the seeds {listed}, expected at least {wanted}: so many judge a plateau"
+            raise BadInput(f"{message}; add one there while tuning, or lower `seeds` in {FILE}")
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return self.resolver.params.seeds[: self.choices.seeds]
+
+    def names(self, dataset: str, shot: int, asked: list[str]) -> list[str]:
+        """The methods to be tuned there: those asked for and their kin, or all; raises BadInput for what is not there.
+
+        Where settings are compared all can be tuned, elsewhere those that the grid trains.
+        """
+        if dataset not in self.resolver.params.datasets:
+            raise BadInput(f"got --dataset {dataset}, expected one of {', '.join(self.resolver.params.datasets)}")
+        found = list(self.choices.methods)
+        if not self._compares(dataset, shot):
+            lines = [
+                line for line in self.resolver.grid.trained.values() if (line.dataset, line.shot) == (dataset, shot)
+            ]
+            found = [name for name in found if name in {line.method for line in lines}]
+        wanted = [name for group in self.choices.groups(asked or found) for name in group]
+        if not (names := [name for name in found if name in wanted]):
+            asked_for = ", ".join(asked) or "anything"
+            raise BadInput(f"{paths.GRID} does not train {asked_for} on {dataset} with {shot} shots; expected a line")
+        return names
+
+    def roles(self, names: list[str]) -> list[str]:
+        """The roles of the pre-trained backbones that they start from."""
+        return list(dict.fromkeys(method_class(name).pretraining for name in names))
+
+    def tuned(self, before: Tuning, dataset: str, shot: int, names: list[str]) -> Tuning:
+        """What `before` says, with settings of these methods compared where that is due, and their budgets there.
+
+        Elsewhere the settings are those that were chosen before; raises BadInput where none was.
+        """
+        settings, compares = dict(before.settings), self._compares(dataset, shot)
+        if missing := [name for name in names if name not in settings and not compares]:
+            raise BadInput(f"no setting of {missing[0]} was chosen yet; run `tools/tune {missing[0]}` first")
+        with ThreadPoolExecutor(len(names)) as threads:  # each waits for processes most of the time
+            for found in threads.map(self.compare, self.choices.groups(names)) if compares else ():
+                settings |= found
+            budgets = list(threads.map(partial(self.climb, settings), [Place(dataset, name, shot) for name in names]))
+        return before.with_chosen(settings, budgets)
+
+    def _compares(self, dataset: str, shot: int) -> bool:
+        return (dataset, shot) == (self.choices.dataset, self.choices.shot)
+
+    def compare(self, group: tuple[str, ...]) -> dict[str, ChosenSetting]:
+        """The setting with the largest validation HM for a group of methods, in their mean; the first of equals."""
+        steps, seed = self.choices.steps[0], self.seeds[0]
+        dataset, shot = self.choices.dataset, self.choices.shot
+        settings = {name: self.choices.methods[name].complete() for name in group}
+        trials = [
+            self._trial(Place(dataset, name, shot), each.options, each.training, steps, seed)
+            for name in group
+            for each in settings[name]
+        ]
+        outcomes = iter(self.outcomes(trials))
+        tried = {
+            name: [
+                Tried(options=each.options, training=each.training, outcome=next(outcomes)) for each in settings[name]
+            ]
+            for name in group
+        }
+        values = zip(*([getattr(each.outcome, rule_of(name)) for each in tried[name]] for name in group), strict=True)
+        means = [fmean(each) for each in values]
+        return {
+            name: ChosenSetting(
+                dataset=dataset,
+                shot=shot,
+                seed=seed,
+                steps=steps,
+                by=rule_of(name),
+                together=group,
+                tried=tuple(tried[name]),
+                chosen=means.index(max(means)),
+            )
+            for name in group
+        }
+
+    def climb(self, settings: dict[str, ChosenSetting], place: Place) -> Budget:
+        """Double the steps until that gains less than the plateau allows, or until there is no larger budget."""
+        chosen, rungs = settings[place.method].setting, list[Rung]()
+        for steps in self.choices.steps:
+            trials = [self._trial(place, chosen.options, chosen.training, steps, seed) for seed in self.seeds]
+            outcomes = self.outcomes(trials)
+            rungs.append(Rung(steps=steps, outcomes=tuple(outcomes)))
+            if len(rungs) > 1 and rungs[-1].ausuc - rungs[-2].ausuc < self.choices.plateau:
+                break
+        return Budget(
+            **vars(place),
+            options=chosen.options,
+            training=chosen.training,
+            plateau=self.choices.plateau,
+            seeds=self.seeds,
+            rungs=tuple(rungs),
+        )
+
+    def _trial(self, place: Place, options: Options, training: Options, steps: int, seed: int) -> TrainSettings:
+        entry = self.choices.entry(options, training, steps)
+        return settings_of(self.resolver, place, entry, seed)
+
+
+def rule_of(name: str) -> Rule:
+    """What chooses for a method: HM as in the paper, calibrated where it is 0 for any weights."""
+    return "cal_hm" if method_class(name).selected_calibrated else "hm"
