@@ -16,6 +16,7 @@ from repro.evaluation.cell import Evaluation, evaluate_cell
 from repro.files import seal, sha256, whole_folder
 from repro.models.device import pick_device
 from repro.results.contents import StoredContents
+from repro.results.counts import write_counts
 from repro.results.records import (
     CURVES,
     RECORDS,
@@ -93,7 +94,7 @@ def evaluate(settings: EvaluateSettings, log: Log) -> dict[str, Any]:
 def write_results(
     folder: Path, evaluation: Evaluation, facts: dict[str, Any], contents: StoredContents, way: int, log: Log
 ) -> dict[str, Any]:
-    """Write records, metrics with both intervals, and curves; give the numbers of the chosen way for a dashboard.
+    """Write records, metrics with both intervals, curves and counts; give a dashboard the numbers of the chosen way.
 
     The log gets each measure as a series over ways.
     """
@@ -104,6 +105,7 @@ def write_results(
     }
     write_json(folder / "metrics.json", metrics)
     write_json(folder / CURVES, by_name(evaluation.curves))
+    write_counts(folder, evaluation.images, evaluation.confusions)
     seal(folder)
     for name in ("metrics.json", CURVES):
         log.add_artifact(str(folder / name), name=name)
