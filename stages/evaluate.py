@@ -3,6 +3,7 @@
 `evaluate experiment` measures what params.yaml begins with.
 """
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from repro.results.records import (
     RECORDS,
     SHOWN,
     TASKS,
+    TRAINING,
     by_name,
     group_name,
     read_records,
@@ -87,6 +89,8 @@ def evaluate(settings: EvaluateSettings, log: Log) -> dict[str, Any]:
     }
     with whole_folder(paths.results(settings.cell, seed)) as folder:
         contents = StoredContents(paths.episodes(dataset, "test", seed))
+        if (model / "curve.csv").is_file():
+            shutil.copyfile(model / "curve.csv", folder / TRAINING)
         result = write_results(folder, evaluation, facts, contents, settings.way, log)
         return result | write_origin(folder, "evaluate", settings.cell, settings, result["records"])
 

@@ -84,13 +84,26 @@ def test_it_loads_without_errors_and_without_the_network(page: WebDriver) -> Non
 
 
 def test_it_shows_every_section_table_figure_and_claim(page: WebDriver) -> None:
-    for key in ("summary", "claims", "tables", "figures", "methods", "runs", "T1a", "T12", "F1", "F11"):
+    for key in (
+        "summary",
+        "claims",
+        "tables",
+        "figures",
+        "datasets",
+        "trainings",
+        "methods",
+        "runs",
+        "T1a",
+        "T12",
+        "F1",
+        "F11",
+    ):
         assert page.find_element(By.ID, key).is_displayed()
     assert len(page.find_elements(By.CSS_SELECTOR, "#tables table")) == len(TABLES)
     assert len(page.find_elements(By.CSS_SELECTOR, "#table-claims tbody tr")) == len(CLAIMS) + len(DESCRIBED)
-    script = "return [...document.images].every(image => image.complete && image.naturalWidth > 100)"
-    assert page.execute_script(script)
-    assert len(page.find_elements(By.TAG_NAME, "img")) == len(DIAGRAMS) + 1 + len(FIGURES)
+    drawn = "[...document.querySelectorAll('#figures img')]"
+    assert page.execute_script(f"return {drawn}.every(image => image.complete && image.naturalWidth > 100)")
+    assert len(page.find_elements(By.CSS_SELECTOR, "#figures img")) == len(DIAGRAMS) + 1 + len(FIGURES)
     assert page.find_element(By.ID, "benchmark").text == "glyphs benchmark, scale laptop"
 
 
@@ -143,7 +156,7 @@ def test_a_number_leads_by_clicks_to_its_dataset(page: WebDriver) -> None:
     shown = number.text
     click(page, "[data-place='T2/castle/1shot_hm'] a")
     assert dialog.is_displayed() and page.find_element(By.ID, "chain-title").text == shown
-    for words in ("T2, CASTLE", "mini-castle-1shot/tasks.parquet", "dvc repro evaluate@mini-castle-1shot"):
+    for words in ("T2, CASTLE", "mini-castle-1shot/0/tasks.parquet", "dvc repro evaluate@mini-castle-1shot"):
         assert words in dialog.text
     click(page, "#chain .step summary")
     for title, link in (
@@ -171,7 +184,7 @@ def test_every_step_leads_to_the_users_own_run(page: WebDriver, paper: Paper) ->
 def test_every_number_of_ours_is_clickable(page: WebDriver) -> None:
     click(page, "#table-measures tbody tr:nth-child(2) td:nth-child(5)")
     cell = page.find_element(By.CSS_SELECTOR, "#table-measures tbody tr:nth-child(2)").get_attribute("data-cell")
-    assert f"{cell}/tasks.parquet" in page.find_element(By.ID, "chain").text
+    assert f"{cell}/0/tasks.parquet" in page.find_element(By.ID, "chain").text
     unlinked = "return [...document.querySelectorAll('#tables .ours')].filter(each => !each.closest('a')).length"
     assert page.execute_script(unlinked) == 0
     missing = (

@@ -62,9 +62,11 @@ def test_every_shown_number_traces_to_its_record(paper: Paper) -> None:
 
 def test_the_chain_leads_from_a_cell_to_its_dataset_and_to_the_users_own_runs(paper: Paper) -> None:
     provenance = json.loads((paper.out / "provenance.json").read_text())
-    castle = provenance["cells"]["mini-castle-1shot"]
+    castle = provenance["cells"]["mini-castle-1shot/0"]
     evaluation = provenance["steps"][castle["evaluation"]]
-    assert evaluation["output"] == castle["sha256"] == sha256(paper.results / "mini-castle-1shot" / "tasks.parquet")
+    assert (
+        evaluation["output"] == castle["sha256"] == sha256(paper.results / "mini-castle-1shot" / "0" / "tasks.parquet")
+    )
     training = provenance["steps"][evaluation["inputs"]["model"]]
     pretraining = provenance["steps"][training["inputs"]["pretrained"]]
     dataset = provenance["steps"][pretraining["inputs"]["dataset"]]
@@ -133,7 +135,10 @@ def test_rendering_reads_records_published_numbers_and_templates_alone(
     render(paper.results, tmp_path / "out")
     ours = [file for file in opened() if not file.is_relative_to(tmp_path)]
     read = {file.relative_to(paper.results).name for file in ours if file.is_relative_to(paper.results)}
-    assert read == {"tasks.parquet", "curve.json", "origin.json", "SHA256SUMS"}
+    assert read == {
+        *("tasks.parquet", "curve.json", "metrics.json", "origin.json", "SHA256SUMS"),
+        *("images.parquet", "confusions.parquet", "training.csv"),
+    }
     inside = {file.relative_to(ROOT) for file in ours if file.is_relative_to(ROOT) and ".venv" not in file.parts}
     others = {
         file for file in inside if file.suffix not in (".py", ".pyc") and file.parts[:2] != ("paper", "templates")
