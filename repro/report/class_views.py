@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
 
 import numpy as np
 
@@ -63,25 +62,22 @@ class DatasetView:
 def view_datasets(
     results: Results, cells: Sequence[Cell], datasets: Mapping[str, DatasetFacts], methods: Methods, way: int
 ) -> list[DatasetView]:
-    """A view of every dataset whose cells kept counts."""
+    """A view of every dataset whose cells kept counts, at `way` or the smallest that they have instead."""
     views = []
     for name, facts in datasets.items():
         plain = [cell for cell in cells if cell.dataset == name and not cell.variant]
-        found = {cell: folder for cell in plain if (folder := _counted(results, cell, way))}
-        shot = min((cell.shot for cell in found), default=0)
-        counts = {cell.method: CellCounts(folder, way) for cell, folder in found.items() if cell.shot == shot}
-        if counts and facts.pictures_of:
-            records = results.cell(next(cell for cell in found if cell.shot == shot))
-            contents = results.contents(records.task_list("gfsl", way)[1]) if records else None
-            views.append(_view(facts, counts, contents, methods, way, shot))
+        kept = {cell: records for cell in plain if (records := results.cell(cell)) and has_counts(records.folder)}
+        if not kept or not facts.pictures_of:
+            continue
+        ways = {each for records in kept.values() for each in records.ways("gfsl")}
+        shown = way if way in ways else min(ways)
+        kept = {cell: records for cell, records in kept.items() if shown in records.ways("gfsl")}
+        shot = min(cell.shot for cell in kept)
+        of_shot = {cell.method: records for cell, records in kept.items() if cell.shot == shot}
+        counts = {method: CellCounts(records.folder, shown) for method, records in of_shot.items()}
+        _, tasks = next(iter(of_shot.values())).task_list("gfsl", shown)
+        views.append(_view(facts, counts, results.contents(tasks), methods, shown, shot))
     return views
-
-
-def _counted(results: Results, cell: Cell, way: int) -> Path | None:
-    """The folder of the cell's first seed, where it kept counts at this way."""
-    folder = next(iter(results.folders(cell).values()), None)
-    records = results.cell(cell) if folder and has_counts(folder) else None
-    return folder if records and way in records.ways("gfsl") else None
 
 
 def _view(
