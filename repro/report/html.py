@@ -72,7 +72,7 @@ def render_report(
         distributions=distributions,
         trainings=trainings,
         titles={cell.name: methods.title(cell) for cell in all_cells},
-        places={each.key for each in (*tables, *figures)},
+        places={table.key for table in tables} | {figure.key for figure in figures},
         methods=[(methods.label(name), methods.card(name)) for name in dict.fromkeys(one.method for one in all_cells)],
         evaluated=evaluated,
         notes=coverage_notes(claims),

@@ -223,7 +223,7 @@ class Resolver:
             raise BadInput(f"{message}; vary {base} instead, or measure a line of `adapted` in {paths.GRID}")
         episodes = self.episodes(params.dataset)
         ways = tuple(entry.way for entry in episodes.test)
-        own = {"options": params.own.options, "training": params.own.training}
+        own: dict[str, Any] = {"options": params.own.options, "training": params.own.training}
         return StartedLine(**where, **own, ways=ways, seen=bool(episodes.seen), pretrained=method.pretraining)
 
     @cached_property
