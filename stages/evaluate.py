@@ -4,6 +4,7 @@
 """
 
 import logging
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,14 @@ from repro.files import seal, sha256, whole_folder
 from repro.models.device import pick_device, use_threads
 from repro.results.chance import ARROWS, chance_warnings
 from repro.results.contents import StoredContents
+from repro.results.counts import write_counts
 from repro.results.intervals import mean_interval
 from repro.results.records import (
     CURVES,
     RECORDS,
     SHOWN,
     TASKS,
+    TRAINING,
     Records,
     by_name,
     group_name,
@@ -88,6 +91,8 @@ def evaluate(settings: EvaluateSettings, log: Log) -> dict[str, Any]:
     }
     with whole_folder(paths.results(settings.cell, seed)) as folder:
         contents = StoredContents(paths.episodes(dataset, "test", seed))
+        if (model / "curve.csv").is_file():
+            shutil.copyfile(model / "curve.csv", folder / TRAINING)
         result = write_results(folder, evaluation, facts, contents, settings.way, log)
         warn_of_chance(settings, read_records(folder / RECORDS), data.seen_classes)
         return result | write_origin(folder, "evaluate", settings.cell, settings, result["records"])
@@ -104,7 +109,7 @@ def warn_of_chance(settings: EvaluateSettings, records: Records, seen: int) -> N
 def write_results(
     folder: Path, evaluation: Evaluation, facts: dict[str, Any], contents: StoredContents, way: int, log: Log
 ) -> dict[str, Any]:
-    """Write records, metrics with both intervals, and curves; give the numbers of the chosen way for a dashboard.
+    """Write records, metrics with both intervals, curves and counts; give a dashboard the numbers of the chosen way.
 
     The log gets each measure as a series over ways.
     """
@@ -115,6 +120,7 @@ def write_results(
     }
     write_json(folder / "metrics.json", metrics)
     write_json(folder / CURVES, by_name(evaluation.curves))
+    write_counts(folder, evaluation.images, evaluation.confusions)
     seal(folder)
     for name in ("metrics.json", CURVES):
         log.add_artifact(str(folder / name), name=name)

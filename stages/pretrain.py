@@ -19,7 +19,7 @@ from repro.training.prototypes import prototype_accuracy
 from stages.origins import write_origin
 from stages.settings.files import read_settings
 from stages.settings.kinds import PretrainSettings
-from stages.shown import attach_curve, train_shown
+from stages.shown import attach_curve, said, train_shown
 from stages.tracking import Log, bad_input_exits, of_seed, record
 
 MEASURE = "val_prototype_accuracy"
@@ -73,6 +73,7 @@ def pretrain(settings: PretrainSettings, log: Log) -> dict[str, Any]:
                     attach_curve(folder / "curve.csv", training, MEASURE, log)
                 write_model(folder, model, card, data, world.device, settings.seed)
                 result |= write_origin(folder, "pretrain", settings.name, settings, sha256(folder / WEIGHTS))
+            print(said(settings.name, None if settings.random else training, "accuracy of nearest prototypes"))
     return result
 
 

@@ -40,6 +40,14 @@ def train_shown(
     return {measure: training.best.value} if training.best else {}
 
 
+def said(name: str, training: Training | None, measure: str) -> str:
+    """What became of a training in one line, for the terminal."""
+    if training is None:
+        return f"{name}: nothing to train, taken over as it is"
+    best = f", best {measure} {training.best.value:.2f}" if training.best else ""
+    return f"{name}: {training.steps} steps{best}"
+
+
 def log_history(training: Training, measure: str, log: Log) -> None:
     """Log the steps before the checkpoint that a training goes on from, so that its run has the whole curve."""
     series = {"loss": "loss", "lr": "lr", "validation": measure}

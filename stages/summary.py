@@ -16,11 +16,12 @@ from stages.settings.files import read_settings
 from stages.settings.kinds import SummarySettings
 from stages.tracking import Log, bad_input_exits, record
 
-MEASURES = ("hm", "acc", "delta", "ausuc", "cal_hm")
+HEADLINE = ("hm", "acc", "delta", "ausuc")  # what `dvc exp show` has a column for
+MEASURES = (*HEADLINE, "cal_hm", "s_su", "u_su", "s_s", "u_u")
 
 
 def summary(settings: SummarySettings, log: Log) -> dict[str, Any]:
-    """Write measures with both intervals, HM by way, and the mean curves."""
+    """Write the headline, all measures with both intervals, HM by way, and the mean curves."""
     folders = [paths.results(settings.cell, seed) for seed in settings.seeds]
     for folder in folders:
         check_seal(folder)
@@ -30,20 +31,23 @@ def summary(settings: SummarySettings, log: Log) -> dict[str, Any]:
         return [each.values("gfsl", way, measure) for each in records]
 
     ways = sorted(way for protocol, way in records[0].groups() if protocol == "gfsl")
-    metrics: dict[str, float] = {"seeds": len(folders)}
+    measures: dict[str, float] = {"seeds": len(folders)}
     for measure in MEASURES:
-        metrics |= shown(measure, of_seeds(measure))
+        measures |= shown(measure, of_seeds(measure))
     by_way = [[way, *(over_seeds(of_seeds(measure, way)).mean for measure in ("hm", "cal_hm"))] for way in ways]
-    metrics |= {f"hm_{way}way": round(hm, 4) for way, hm, _ in by_way}
-    write_json(paths.SUMMARY / "metrics.json", metrics)
+    measures |= {f"hm_{way}way": round(hm, 4) for way, hm, _ in by_way}
+    write_json(paths.SUMMARY / "measures.json", measures)
+    write_json(paths.SUMMARY / "metrics.json", {name: round(measures[name], 2) for name in HEADLINE})
     write_rows("ways.csv", pd.DataFrame(by_way, columns=["ways", "hm", "cal_hm"]))
     write_rows("seen_unseen.csv", seen_unseen(folders, settings.way))
-    write_rows("curve.csv", training_curve([paths.model(settings.cell, seed) / "curve.csv" for seed in settings.seeds]))
-    for name, value in metrics.items():
+    curve = training_curve([paths.model(settings.cell, seed) / "curve.csv" for seed in settings.seeds])
+    for column, name in (("loss", "loss.csv"), ("val_hm", "validation.csv")):
+        write_rows(name, curve[["step", column]].dropna())  # DVC would draw an empty place as 0
+    for name, value in measures.items():
         log.log_scalar(name, value)
-    numbers = f"HM {metrics['hm']:.2f}, AUSUC {metrics['ausuc']:.2f}"
+    numbers = f"HM {measures['hm']:.2f}, AUSUC {measures['ausuc']:.2f}"
     print(f"{settings.cell} at {settings.way} ways, seeds {', '.join(map(str, settings.seeds))}: {numbers}")
-    return metrics
+    return measures
 
 
 def over_seeds(seeds: list[np.ndarray]) -> Mean:

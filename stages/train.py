@@ -25,7 +25,7 @@ from repro.training.optim import Optimisation
 from stages.origins import write_origin
 from stages.settings.files import read_settings
 from stages.settings.kinds import TrainSettings
-from stages.shown import attach_curve, train_shown
+from stages.shown import attach_curve, said, train_shown
 from stages.tracking import Log, bad_input_exits, of_seed, record
 
 MEASURE = "val_hm"
@@ -70,6 +70,7 @@ def train(settings: TrainSettings, log: Log) -> dict[str, Any]:
                         attach_curve(folder / "curve.csv", ready.training, MEASURE, log)
                     write_model(folder, ready.method, ready.card, ready.data, world.device, settings.seed)
                     result |= write_origin(folder, "train", settings.cell, settings, sha256(folder / WEIGHTS))
+                print(said(settings.cell, ready.training, "validation HM"))
     return result
 
 

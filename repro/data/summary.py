@@ -1,7 +1,7 @@
 """A dataset folder in numbers, for readers: counts, and some images where it has domains."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +15,16 @@ SAMPLES_PER_DOMAIN = 8
 
 @dataclass(frozen=True)
 class DatasetSummary:
-    """Numbers of classes by split, of images by role, and some images of each domain (N×H×W×C, uint8)."""
+    """Numbers of classes by split, of images by role, and some images of each domain (N×H×W×C, uint8);
+    names of classes in label order, and images by their rows."""
 
     seen: int
     val: int
     unseen: int
     images: Mapping[str, int]
     samples: Mapping[str, np.ndarray]
+    classes: tuple[str, ...]
+    pictures_of: Callable[[np.ndarray], np.ndarray]
 
 
 def summarise_dataset(folder: Path) -> DatasetSummary:
@@ -34,6 +37,8 @@ def summarise_dataset(folder: Path) -> DatasetSummary:
         classes["test"],
         {role: len(rows) for role, rows in dataset.roles.items()},
         {} if dataset.header.domain_rule == "none" else _samples(dataset),
+        tuple(info.name for info in dataset.header.classes),
+        dataset.pixels.of,
     )
 
 

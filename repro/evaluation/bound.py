@@ -44,6 +44,7 @@ class TaskPool:
         self.pool = Pool(embedded.of(rows_N).to(device), dataset.labels_N[rows_N].to(device))
         self.place_N = torch.full((len(dataset.labels_N),), -1, dtype=torch.int64)
         self.place_N[rows_N] = torch.arange(len(rows_N))
+        self.rows_N = rows_N
         self.split, self.seen_classes, self.device, self.memory_mb = split, dataset.seen_classes, device, memory_mb
 
 
@@ -54,6 +55,7 @@ class BoundTasks:
         """`limit` keeps the first tasks only. Raises BadInput where the tasks are not of this pool."""
         self.spec, self.tasks = tasks.spec, tasks
         self.pool, self.device, self.seen_classes = task_pool.pool, task_pool.device, task_pool.seen_classes
+        self.rows_N = task_pool.rows_N
         self.number = min(tasks.spec.tasks, limit or tasks.spec.tasks)
         self.seen_queries = tasks.spec.seen_queries
         self.queries = self.seen_queries + tasks.spec.way * tasks.spec.query

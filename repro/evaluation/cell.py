@@ -28,13 +28,17 @@ class Evaluation:
 
     `columns` holds protocol, way and task besides the measures, a row per protocol, way and task; a measure that a
     protocol does not have is NaN. `tasks`, `biases` and `curves` are by protocol and way: the name of the task list,
-    the calibration bias, and the mean seen-unseen curve (unseen, seen) in percent.
+    the calibration bias, and the mean seen-unseen curve (unseen, seen) in percent. `images` and `confusions` are the
+    counts of the joint protocol as columns (see `Counts`), with the way.
     """
 
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     tasks: dict[tuple[str, int], str] = field(default_factory=dict)
     biases: dict[tuple[str, int], float] = field(default_factory=dict)
     curves: dict[tuple[str, int], list[list[float]]] = field(default_factory=dict)
+
+    images: dict[str, np.ndarray] = field(default_factory=dict)
+    confusions: dict[str, np.ndarray] = field(default_factory=dict)
 
     def add(self, protocol: str, bound: BoundTasks, measured: Measured) -> None:
         """Append the rows of one protocol and way."""
@@ -50,6 +54,15 @@ class Evaluation:
         self.tasks[protocol, way] = bound.name
         if measured.curve is not None:
             self.curves[protocol, way] = measured.curve.tolist()
+        if measured.counts is not None:
+            self.images = _with_way(self.images, way, measured.counts.images())
+            self.confusions = _with_way(self.confusions, way, measured.counts.confusions())
+
+
+def _with_way(before: dict[str, np.ndarray], way: int, rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Columns with the rows of one more way."""
+    rows = {"way": np.full(len(next(iter(rows.values()))), way, np.int32)} | rows
+    return {name: np.concatenate([before[name], values]) for name, values in rows.items()} if before else rows
 
 
 @torch.no_grad()

@@ -33,7 +33,7 @@ class QueryOutcomes:
 
 def outcome(scores: Scores, labels_TQ: Tensor, seen_queries: int, seen_classes: int) -> QueryOutcomes:
     """Reduce joint scores to margins and rightness; among equal logits the first class wins."""
-    best_TQ, way_TQ = scores.unseen_TQW.max(dim=-1)
+    best_TQ, way_TQ = scores.best_unseen
     seen = torch.arange(labels_TQ.shape[1], device=labels_TQ.device) < seen_queries
     predicted_TQ = torch.where(seen, scores.seen_label_TQ, way_TQ + seen_classes)
     return QueryOutcomes(scores.best_seen_TQ - best_TQ, predicted_TQ == labels_TQ, labels_TQ, seen_queries)
@@ -47,10 +47,15 @@ def own_accuracies(result: QueryOutcomes) -> tuple[Tensor, Tensor]:
 
 def joint_accuracies(result: QueryOutcomes, bias: float = 0.0) -> tuple[Tensor, Tensor]:
     """S→S∪U and U→S∪U per task with `bias` subtracted from the seen logits, as fractions (float64)."""
-    called_seen_TQ = result.margin_TQ >= bias
-    seen_TQ, _ = result.parts(result.right_TQ & called_seen_TQ)
-    _, unseen_TQ = result.parts(result.right_TQ & ~called_seen_TQ)
+    seen_TQ, unseen_TQ = result.parts(result.right_TQ & called_rightly(result, bias))
     return _mean(seen_TQ), _mean(unseen_TQ)
+
+
+def called_rightly(result: QueryOutcomes, bias: float) -> Tensor:
+    """Whether seen queries are called seen and unseen ones unseen, with `bias` subtracted from the seen logits."""
+    called_TQ = result.margin_TQ >= bias
+    called_TQ[:, result.seen_queries :].logical_not_()
+    return called_TQ
 
 
 def harmonic(first: Tensor, second: Tensor) -> Tensor:
@@ -78,7 +83,7 @@ def confidences(scores: Scores, seen_queries: int) -> dict[str, Tensor]:
     seen class, and over unseen queries of an unseen class, in the softmax over all |S| + W logits; and their ratio."""
     total_TQ = torch.logaddexp(scores.seen_totals(), scores.unseen_TQW.logsumexp(dim=-1))
     seen_TQ = (scores.best_seen_TQ - total_TQ)[:, :seen_queries].exp()
-    unseen_TQ = (scores.unseen_TQW.amax(dim=-1) - total_TQ)[:, seen_queries:].exp()
+    unseen_TQ = (scores.best_unseen.values - total_TQ)[:, seen_queries:].exp()
     seen_T, unseen_T = _mean(seen_TQ), _mean(unseen_TQ)
     ratio_T = seen_T / unseen_T.clamp_min(SMALLEST_CONFIDENCE)
     return {"conf_seen": 100 * seen_T, "conf_unseen": 100 * unseen_T, "conf_ratio": ratio_T}

@@ -13,6 +13,7 @@ from repro.errors import Diverged
 from repro.evaluation import ausuc
 from repro.evaluation.average_precision import map_measures
 from repro.evaluation.bound import BoundTasks
+from repro.evaluation.counts import Counts
 from repro.evaluation.metrics import QueryOutcomes, confidences, measures, outcome
 from repro.evaluation.workers import in_order
 from repro.methods.base import Scorer, Scores, TaskBatch
@@ -27,10 +28,11 @@ def no_progress(tasks: int) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Per-task values of one protocol in percent, and for GFSL the mean seen-unseen curve (G×2: unseen, seen)."""
+    """Per-task values of one protocol in percent; for GFSL counts and the mean seen-unseen curve (G×2)."""
 
     values: dict[str, Tensor]
     curve: Tensor | None = None
+    counts: Counts | None = None
 
 
 def by_chunk(
@@ -71,10 +73,15 @@ def generalised(
     progress: Progress = no_progress,
 ) -> Measured:
     """All measures of the joint label set; MAP and confidence only where `detailed`."""
+    counts = Counts(bound)
     unseen_G = torch.linspace(0, 1, CURVE_POINTS, dtype=torch.float64, device=bound.device)
 
+    def more(batch: TaskBatch, scores: Scores, result: QueryOutcomes, tasks: int) -> dict[str, Tensor]:
+        counts.add(batch, scores, result, bias, tasks)
+        return _details(scores, result, bound) if detailed else {}
+
     def measure(chunk: range) -> dict[str, Tensor]:
-        result, extra = _scored(scorer, bound, detailed, chunk)
+        result, extra = _scored(scorer, bound, chunk, more)
         points, areas = _seen_unseen(result, bound)
         curves = {"curves": ausuc.exact_sum(ausuc.resample(points, unseen_G))}
         return measures(result, bias) | areas | extra | curves
@@ -84,14 +91,14 @@ def generalised(
         curves_G += found.pop("curves")
         parts.append(found)
     mean_G = ausuc.exact_mean(curves_G, bound.number)
-    return Measured(concatenated(parts), 100 * torch.stack([unseen_G.cpu(), mean_G], dim=1))
+    return Measured(concatenated(parts), 100 * torch.stack([unseen_G.cpu(), mean_G], dim=1), counts)
 
 
 def outcomes(scorer: Scorer, bound: BoundTasks, progress: Progress = no_progress) -> QueryOutcomes:
     """Margins and rightness of all tasks at once, for calibration and model selection."""
 
     def score(chunk: range) -> dict[str, Tensor]:
-        result, _ = _scored(scorer, bound, False, chunk)
+        result, _ = _scored(scorer, bound, chunk)
         return {"margin": result.margin_TQ, "right": result.right_TQ, "labels": result.labels_TQ}
 
     found = concatenated(list(by_chunk(score, bound, progress)))
@@ -108,25 +115,34 @@ def _seen_unseen(result: QueryOutcomes, bound: BoundTasks) -> tuple[ausuc.Curve,
     return points, {"ausuc": area_T, "ausuc_released": area_T * occurring_T / bound.seen_classes}
 
 
-def _scored(scorer: Scorer, bound: BoundTasks, detailed: bool, chunk: range) -> tuple[QueryOutcomes, dict[str, Tensor]]:
-    """Outcomes of a chunk of tasks, and their MAP and confidence where `detailed`."""
+def _nothing_more(batch: TaskBatch, scores: Scores, result: QueryOutcomes, tasks: int) -> dict[str, Tensor]:
+    return {}
+
+
+def _scored(
+    scorer: Scorer,
+    bound: BoundTasks,
+    chunk: range,
+    more: Callable[[TaskBatch, Scores, QueryOutcomes, int], dict[str, Tensor]] = _nothing_more,
+) -> tuple[QueryOutcomes, dict[str, Tensor]]:
+    """Outcomes of a chunk of tasks, and what else `more` makes of each block, of which the first tasks count."""
     results, extras = [], []
     for batch, labels_TQ, real in bound.blocks(chunk):
         scores = scorer(batch)
         result = outcome(scores, labels_TQ, bound.seen_queries, bound.seen_classes)
         if result.margin_TQ.isnan().any():
             raise Diverged("a joint score is not a number; the training diverged, lower its learning rate")
-        extra = _details(scores, labels_TQ, bound) if detailed else {}
+        extra = more(batch, scores, result, real)
         results.append((result.margin_TQ[:real], result.right_TQ[:real], result.labels_TQ[:real]))
         extras.append({name: values[:real] for name, values in extra.items()})
     margin_TQ, right_TQ, labels_TQ = (torch.cat(parts) for parts in zip(*results, strict=True))
     return QueryOutcomes(margin_TQ, right_TQ, labels_TQ, bound.seen_queries), concatenated(extras)
 
 
-def _details(scores: Scores, labels_TQ: Tensor, bound: BoundTasks) -> dict[str, Tensor]:
+def _details(scores: Scores, result: QueryOutcomes, bound: BoundTasks) -> dict[str, Tensor]:
     """MAP and confidence of one block."""
     seen = bound.seen_queries
-    ways_TB = labels_TQ[:, seen:] - bound.seen_classes
+    labels_TA, ways_TB = result.parts(result.labels_TQ)
     return confidences(scores, seen) | map_measures(
-        scores.seen_logits(seen), scores.unseen_TQW[:, seen:], labels_TQ[:, :seen], ways_TB
+        scores.seen_logits(seen), scores.unseen_TQW[:, seen:], labels_TA, ways_TB - bound.seen_classes
     )

@@ -7,6 +7,7 @@ M remembered training images per seen class, C classes of a training batch, B qu
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import torch
@@ -65,6 +66,11 @@ class Scores:
     unseen_TQW: Tensor
     seen_logits: Callable[[int], Tensor]  # all seen logits of the first queries (T×·×S), for MAP
     seen_totals: Callable[[], Tensor]  # the logarithm of their summed exponentials (T×Q), for confidence
+
+    @cached_property
+    def best_unseen(self) -> torch.return_types.max:
+        """The largest unseen logit (`values`, T×Q) and its way (`indices`); the first one where logits tie."""
+        return self.unseen_TQW.max(dim=-1)
 
     @classmethod
     def of(cls, seen_TQS: Tensor, unseen_TQW: Tensor) -> "Scores":

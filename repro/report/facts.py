@@ -1,18 +1,20 @@
 """What the report has to be told about the run: plain values, so that it depends on records and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from repro.cards import Look, MethodCard
+from repro.results.store import Cell
 
 
 @dataclass(frozen=True)
 class DatasetFacts:
     """Counts of one dataset. `images` gives the number of images of each role (train, val, test, seen_val, …).
 
-    `samples` are some images of each domain (N×H×W×C, uint8), each of another class.
+    `samples` are some images of each domain (N×H×W×C, uint8), each of another class. `classes` are names in label
+    order, and `pictures_of` gives images by their rows.
     """
 
     title: str
@@ -21,6 +23,8 @@ class DatasetFacts:
     unseen: int
     images: Mapping[str, int]
     samples: Mapping[str, np.ndarray] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    pictures_of: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class Methods:
     def label(self, name: str) -> str:
         """The name to print."""
         return self.card(name).label or name
+
+    def title(self, cell: Cell) -> str:
+        """A cell in words."""
+        label = f"{self.label(cell.method)} ({cell.variant})" if cell.variant else self.label(cell.method)
+        return f"{label}, {cell.dataset}, {cell.shot}-shot"
 
     def look(self, name: str) -> Look:
         """How figures draw it."""

@@ -1,17 +1,20 @@
 """The report as one page that needs nothing but itself: pictures inlined, no request to anywhere."""
 
-import base64
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from repro.report.budgets import BudgetRow
 from repro.report.chains import CellView, view_steps
 from repro.report.claim_views import VERDICTS, ClaimView, coverage_notes
+from repro.report.class_views import DatasetView
 from repro.report.facts import Benchmark, Methods
-from repro.report.measures import MEASURES, MeasuresRow
+from repro.report.measures import MEASURES, MeasuresRow, as_csv
 from repro.report.tables import DASH, TableView
 from repro.report.templates import html_environment
+from repro.results.store import Cell
 
 _TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
 
@@ -31,7 +34,7 @@ class FigureView:
 
 def data_uri(file: Path) -> str:
     """A picture as text that an <img> can show."""
-    return f"data:{_TYPES[file.suffix]};base64,{base64.b64encode(file.read_bytes()).decode()}"
+    return f"data:{_TYPES[file.suffix]};base64,{b64encode(file.read_bytes()).decode()}"
 
 
 def render_report(
@@ -44,8 +47,11 @@ def render_report(
     claims: Sequence[ClaimView],
     cells: Sequence[CellView],
     measures: Sequence[MeasuresRow],
+    datasets: Sequence[DatasetView],
+    distributions: Mapping[str, Any],
+    trainings: Mapping[str, Any],
     methods: Methods,
-    shown_methods: Sequence[str],
+    all_cells: Sequence[Cell],
     warnings: Sequence[str] = (),
     budgets: Sequence[BudgetRow] = (),
     budgets_picture: Path | None = None,
@@ -65,7 +71,13 @@ def render_report(
         steps=view_steps(cells),
         measures=measures,
         measure_headers=tuple(MEASURES.values()),
-        methods=[(methods.label(name), methods.card(name)) for name in shown_methods],
+        measures_csv=b64encode(as_csv(measures).encode()).decode(),
+        datasets=datasets,
+        distributions=distributions,
+        trainings=trainings,
+        titles={cell.name: methods.title(cell) for cell in all_cells},
+        places={table.key for table in tables} | {figure.key for figure in figures},
+        methods=[(methods.label(name), methods.card(name)) for name in dict.fromkeys(one.method for one in all_cells)],
         evaluated=evaluated,
         warnings=warnings,
         notes=coverage_notes(claims),

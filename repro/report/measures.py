@@ -1,9 +1,18 @@
-"""Every measure of every joint evaluation, also those that the paper's tables leave out: a row per cell and ways."""
+"""Every measure of every joint evaluation, with both intervals, also those that the paper's tables leave out."""
 
-from collections.abc import Iterable
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
 
+from repro.files import check_seal
+from repro.report.distributions import key_of
 from repro.report.tables import rounded
+from repro.results.records import group_name
 from repro.results.store import Cell, Reading, Results
 
 # Measure → how the report heads its column.
@@ -23,12 +32,29 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class MeasuresRow:
-    """One cell with so many unseen classes; a measure that was not taken is None."""
+    """One cell with so many unseen classes, its numbers in the order of MEASURES; None where one was not taken."""
 
     cell: str
     way: int
     tasks: int
-    values: tuple[str | None, ...]
+    seeds: int
+    values: tuple["Measure | None", ...]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A mean with half the width of its intervals over tasks, and over seeds or classes and images; NaN for none."""
+
+    key: str
+    mean: float
+    tasks: float
+    wide: float
+
+    @property
+    def shown(self) -> tuple[str, str, str]:
+        """As printed; an interval that there is none of is empty."""
+        mean, tasks, wide = ("" if isnan(value) else rounded(value) for value in (self.mean, self.tasks, self.wide))
+        return mean, tasks, wide
 
 
 def view_measures(results: Results, cells: Iterable[Cell]) -> list[MeasuresRow]:
@@ -39,6 +65,36 @@ def view_measures(results: Results, cells: Iterable[Cell]) -> list[MeasuresRow]:
 
 
 def _row(results: Results, cell: Cell, way: int) -> MeasuresRow:
-    found = [results.estimate(Reading(cell, "gfsl", way, measure)) for measure in MEASURES]
-    tasks = max((one.tasks for one in found if one), default=0)
-    return MeasuresRow(cell.name, way, tasks, tuple(one if one is None else rounded(one.mean) for one in found))
+    readings = [Reading(cell, "gfsl", way, measure) for measure in MEASURES]
+    found = [(reading, results.estimate(reading)) for reading in readings]
+    folders = list(results.folders(cell).values())
+    # What one seed's classes and images are worth, its evaluation has worked out; several seeds tell it themselves.
+    stored = _stored(folders[0], group_name("gfsl", way)) if len(folders) == 1 else None
+    values = tuple(
+        Measure(key_of(reading), one.mean, one.ci, one.wide if stored is None else stored.get(reading.measure, nan))
+        if one
+        else None
+        for reading, one in found
+    )
+    seeds = max((len(one.seeds) for _, one in found if one), default=0)
+    return MeasuresRow(cell.name, way, max((one.tasks for _, one in found if one), default=0), seeds, values)
+
+
+def _stored(folder: Path, group: str) -> dict[str, float]:
+    """The intervals over classes and images in the metrics beside the records, by measure."""
+    check_seal(folder, "metrics.json")
+    metrics: dict[str, Any] = json.loads((folder / "metrics.json").read_bytes()).get(group, {})
+    return {name: of["ci_images"] for name, of in metrics.items() if isinstance(of, dict) and "ci_images" in of}
+
+
+def as_csv(rows: Sequence[MeasuresRow]) -> str:
+    """All of it as a table for other programs: a line per cell, ways and measure."""
+    stream = io.StringIO()
+    lines = csv.writer(stream, lineterminator="\n")
+    lines.writerow(["cell", "ways", "tasks", "seeds", "measure", "mean", "interval_tasks", "interval_verdicts"])
+    for row in rows:
+        for measure, one in zip(MEASURES, row.values, strict=True):
+            if one:
+                numbers = ("" if isnan(value) else f"{value:.4f}" for value in (one.mean, one.tasks, one.wide))
+                lines.writerow([row.cell, row.way, row.tasks, row.seeds, measure, *numbers])
+    return stream.getvalue()

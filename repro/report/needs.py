@@ -48,6 +48,12 @@ def cells_behind(
     ]
 
 
+def with_further(needs: Sequence[CellNeed], cells: Sequence[Cell]) -> list[CellNeed]:
+    """These needs and, for cells that nothing needs, an entry without a reader."""
+    known = {need.cell for need in needs}
+    return [*needs, *(CellNeed(cell, frozenset(), ()) for cell in cells if cell not in known)]
+
+
 def shown_datasets(rows: Sequence[str] = ()) -> list[str]:
     """The datasets that a table, figure or claim shows: only these need to be described to the report."""
     return sorted({need.cell.dataset for need in required_cells(rows)})

@@ -11,13 +11,16 @@ from repro.errors import BadInput
 from repro.report.budgets import draw_budgets, view_budgets
 from repro.report.chains import view_cells
 from repro.report.claim_views import ClaimView, coverage_notes, summary, view_claims
+from repro.report.class_views import view_datasets
+from repro.report.distributions import distributions, trainings
 from repro.report.facts import Benchmark, DatasetFacts, Methods
 from repro.report.figure_layout import Figure
 from repro.report.floor import floor_warnings
 from repro.report.html import render_report
 from repro.report.layout import Table
+from repro.report.measures import MEASURES as ALL_MEASURES
 from repro.report.measures import view_measures
-from repro.report.needs import cells_behind
+from repro.report.needs import cells_behind, with_further
 from repro.report.pdf import compile_pdf
 from repro.report.pictures import write_diagrams, write_pictures
 from repro.report.printed import TEXT, Printed
@@ -30,7 +33,7 @@ from repro.results.paper_claims import DESCRIBED, paper_claims
 from repro.results.provenance import Traced, as_json
 from repro.results.published import NOTHING_PUBLISHED, PublishedTable, read_published, require_shown
 from repro.results.records import MEASURES
-from repro.results.store import Results
+from repro.results.store import Cell, Reading, Results
 from repro.results.tuning import NOTHING_TUNED, Tuning
 
 Form = Literal["ours", "beside"]
@@ -92,15 +95,15 @@ def render_paper(
         for table in layout
     ]
     claims = view_claims(judged, DESCRIBED, results, Printed(published, layout), methods)
-    needs = cells_behind(layout, drawn, judged, results.has)
+    needs = with_further(cells_behind(layout, drawn, judged, results.has), results.cells())
+    all_cells = [need.cell for need in needs]
     cells = view_cells(results, needs, reproduce)
     figures = [
         *write_diagrams(datasets, templates, out / "figures", way, query),
         *write_pictures(drawn, results, datasets, methods, out / "figures"),
     ]
     sentence = summary(claims)
-    needed = list(dict.fromkeys(need.cell for need in needs))
-    warnings = (*cells_at_chance(results, needed, seen, way), *floor_warnings(results, needed, trained, methods))
+    warnings = (*cells_at_chance(results, all_cells, seen, way), *floor_warnings(results, all_cells, trained, methods))
     pages = {"tables": tables, "figures": figures, "claims": claims}
     shown = {"summary": sentence, "notes": coverage_notes(claims), "benchmark": benchmark}
     for name in pages:
@@ -121,9 +124,12 @@ def render_paper(
             figures=figures,
             claims=claims,
             cells=cells,
-            measures=view_measures(results, [need.cell for need in needs]),
+            measures=view_measures(results, all_cells),
+            datasets=view_datasets(results, all_cells, datasets, methods, way),
+            distributions=distributions(results, _all_readings(tables, results, all_cells), datasets),
+            trainings=trainings(results, all_cells),
             methods=methods,
-            shown_methods=list(dict.fromkeys(need.cell.method for need in needs)),
+            all_cells=all_cells,
             warnings=warnings,
             budgets=view_budgets(tuning, methods),
             budgets_picture=draw_budgets(tuning, methods, out / "figures") if tuning.budgets else None,
@@ -167,6 +173,13 @@ def _numbers(tables: Sequence[TableView], drawn: Sequence[Figure], results: Resu
         readings = [(reading, results.estimate(reading)) for reading in figure.readings()]
         shown += [Traced(figure.key, reading, found) for reading, found in readings if found]
     return shown
+
+
+def _all_readings(tables: Sequence[TableView], results: Results, cells: Sequence[Cell]) -> list[Reading]:
+    """Every number that the report can be asked about."""
+    shown = [place.reading for table in tables for row in table.rows for place in row.places if place.reading]
+    joint = [(cell, way) for cell in cells if (records := results.cell(cell)) for way in records.ways("gfsl")]
+    return [*shown, *(Reading(cell, "gfsl", way, measure) for cell, way in joint for measure in ALL_MEASURES)]
 
 
 def _claims_json(sentence: str, claims: Sequence[ClaimView]) -> str:

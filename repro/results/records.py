@@ -27,6 +27,7 @@ MEASURES = (
 )
 RECORDS = "tasks.parquet"  # the file's name in the folder of its cell
 CURVES = "curve.json"  # the mean seen-unseen curves beside it, by group
+TRAINING = "training.csv"  # loss and validation of the training that made the model, where it had one
 SHOWN = (  # the measures that metrics.json holds
     *("hm", "acc", "ausuc", "delta", "cal_hm", "s_s", "u_u", "s_su", "u_su", "map_hm", "conf_ratio"),
     *("syn_s", "proto_s", "many_s"),

@@ -1,5 +1,6 @@
 """Which number of which cell: names for per-task values, and a store that reads only the columns it is asked for."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,6 +151,20 @@ class Results:
             self._cells[cell.name] = {seed: CellRecords(folder) for seed, folder in self.folders(cell).items()}
         return self._cells[cell.name]
 
+    def cells(self) -> list[Cell]:
+        """Every cell that has been evaluated, a user's own too, by name."""
+        return [_cell(folder) for folder in sorted(self.folder.glob("*")) if replicates(folder)]
+
     def folders(self, cell: Cell) -> dict[int, Path]:
         """Where the records of one cell lie, by seed."""
         return replicates(self.folder / cell.name)
+
+
+def _cell(folder: Path) -> Cell:
+    """The cell that a folder is named after: dataset-method-Kshot, and a variant where it has one."""
+    place = re.fullmatch(r"(.+)-([^-]+)-(\d+)shot(?:-(.+))?", folder.name)
+    if place is None:
+        message = f"{folder}: a cell is called dataset-method-1shot, with -variant after it where it is an ablation"
+        raise BadInput(f"{message}; correct its name in paper/grid.yaml, and remove the folder")
+    dataset, method, shot, variant = place.groups()
+    return Cell(dataset, method, int(shot), variant or "")

@@ -166,6 +166,15 @@ class MethodParams:
 
 
 @with_config(STRICT)
+@dataclass(frozen=True)
+class Own:
+    """What the experiment has instead of its method's values, so that trying something leaves the grid as it is."""
+
+    options: Options = field(default_factory=dict)
+    training: Options = field(default_factory=dict)
+
+
+@with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Params:
     """All of params.yaml. A seed stands for a whole replicate: data, tasks, initial weights and every batch."""
@@ -177,6 +186,7 @@ class Params:
     method: Name
     shot: Count
     way: Count
+    own: Own = field(default_factory=Own)
     machine: Machine
     precision: Acceleration
     episodes: Episodes

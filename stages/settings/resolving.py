@@ -234,7 +234,8 @@ class Resolver:
             raise BadInput(f"{message}; vary {base} instead, or measure a line of `adapted` in {paths.GRID}")
         episodes = self.episodes(params.dataset)
         ways = tuple(entry.way for entry in episodes.test)
-        return StartedLine(**where, ways=ways, seen=bool(episodes.seen), pretrained=method.pretraining)
+        own: dict[str, Any] = {"options": params.own.options, "training": params.own.training}
+        return StartedLine(**where, **own, ways=ways, seen=bool(episodes.seen), pretrained=method.pretraining)
 
     @cached_property
     def _way(self) -> int:

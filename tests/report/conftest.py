@@ -14,7 +14,7 @@ from repro.methods.registry import method_class, method_names
 from repro.report.facts import Benchmark, DatasetFacts, Methods
 from repro.report.paper import Form, Rendered, render_paper
 from repro.results.origins import ORIGIN
-from tests.report.synthetic import SEEN, UNSEEN, noisy, write_results
+from tests.report.synthetic import SEEN, UNSEEN, VAL, noisy, write_results
 
 ROOT = Path(__file__).parents[2]
 PAPER = ROOT / "paper"
@@ -28,7 +28,14 @@ def facts_of(name: str) -> DatasetFacts:
     """Facts of one synthetic dataset; the multi-domain ones bring images."""
     domains = {"heterogeneous": ("bird", "dog"), "office": ("clipart", "product", "real")}.get(name, ())
     images_NHWC = np.arange(4 * 12 * 12, dtype=np.uint8).reshape(4, 12, 12, 1)
-    return DatasetFacts(name, SEEN[name], 16, UNSEEN[name], IMAGES, {domain: images_NHWC for domain in domains})
+    samples = {domain: images_NHWC for domain in domains}
+    classes = tuple(f"{name} class {label}" for label in range(SEEN[name] + VAL + UNSEEN[name]))
+    return DatasetFacts(name, SEEN[name], VAL, UNSEEN[name], IMAGES, samples, classes, picture_of)
+
+
+def picture_of(rows_N: np.ndarray) -> np.ndarray:
+    """Every image has a shade of its own."""
+    return (rows_N % 256).astype(np.uint8)[:, None, None, None] * np.ones((1, 28, 28, 1), np.uint8)
 
 
 DATASETS = {name: facts_of(name) for name in SEEN}

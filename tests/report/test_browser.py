@@ -84,13 +84,26 @@ def test_it_loads_without_errors_and_without_the_network(page: WebDriver) -> Non
 
 
 def test_it_shows_every_section_table_figure_and_claim(page: WebDriver) -> None:
-    for key in ("summary", "claims", "tables", "figures", "methods", "runs", "T1a", "T12", "F1", "F11"):
+    for key in (
+        "summary",
+        "claims",
+        "tables",
+        "figures",
+        "datasets",
+        "trainings",
+        "methods",
+        "runs",
+        "T1a",
+        "T12",
+        "F1",
+        "F11",
+    ):
         assert page.find_element(By.ID, key).is_displayed()
     assert len(page.find_elements(By.CSS_SELECTOR, "#tables table")) == len(TABLES)
     assert len(page.find_elements(By.CSS_SELECTOR, "#table-claims tbody tr")) == len(CLAIMS) + len(DESCRIBED)
-    script = "return [...document.images].every(image => image.complete && image.naturalWidth > 100)"
-    assert page.execute_script(script)
-    assert len(page.find_elements(By.TAG_NAME, "img")) == len(DIAGRAMS) + 1 + len(FIGURES)
+    drawn = "[...document.querySelectorAll('#figures img')]"
+    assert page.execute_script(f"return {drawn}.every(image => image.complete && image.naturalWidth > 100)")
+    assert len(page.find_elements(By.CSS_SELECTOR, "#figures img")) == len(DIAGRAMS) + 1 + len(FIGURES)
     assert page.find_element(By.ID, "benchmark").text == "glyphs benchmark, scale laptop"
 
 
@@ -221,3 +234,51 @@ def test_it_prints(page: WebDriver, tmp_path: Path) -> None:
         assert not page.find_element(By.TAG_NAME, "nav").is_displayed()
     finally:
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_a_number_shows_its_tasks_its_seeds_and_what_guessing_gives(page: WebDriver) -> None:
+    click(page, "[data-place='T2/castle/1shot_hm'] a")
+    shown = page.find_element(By.ID, "chain-values")
+    mean = page.find_element(By.ID, "chain-title").text.split()[0]
+    assert f"64 tasks; means (lines): seed 0: {mean}" in shown.text and "guessing would give 1.45" in shown.text
+    assert len(shown.find_elements(By.TAG_NAME, "rect")) == 24
+
+
+def test_claims_name_methods_and_link_to_what_shows_them(page: WebDriver) -> None:
+    claim = page.find_element(By.ID, "claim-hm-mini-1shot-5")
+    assert claim.find_element(By.LINK_TEXT, "T2").get_attribute("href").endswith("#T2")
+    click(page, "#claim-hm-mini-1shot-5 summary")
+    assert "L2ML, mini, 1-shot" in claim.text and MISSING not in claim.text
+
+
+def test_all_measures_come_with_intervals_and_as_csv(page: WebDriver) -> None:
+    address_of_csv = page.find_element(By.ID, "measures-csv").get_attribute("href")
+    lines = base64.b64decode(address_of_csv.split(",")[1]).decode().splitlines()
+    assert lines[0].startswith("cell,ways,tasks,seeds,measure,mean,interval_tasks")
+    assert any(line.startswith("mini-castle-1shot,5,64,1,hm,") for line in lines)
+    row = page.find_element(By.CSS_SELECTOR, "#table-measures tr[data-cell='mini-castle-1shot'] td:nth-child(4)")
+    assert "±" in row.text
+
+
+def test_a_training_is_drawn_with_loss_and_validation_apart(page: WebDriver) -> None:
+    for figure, words in (
+        ("training-loss", "loss over steps"),
+        ("training-validation", "validation HM (%) over steps"),
+    ):
+        drawn = page.find_element(By.ID, figure)
+        assert drawn.text.endswith(words) and len(drawn.find_elements(By.TAG_NAME, "polyline")) == 1
+    assert len(page.find_elements(By.CSS_SELECTOR, "#training-validation circle")) == 3  # validated three times
+
+
+def test_a_dataset_shows_what_is_hard_and_never_right_and_where_methods_differ(page: WebDriver) -> None:
+    first = page.find_element(By.CSS_SELECTOR, "#hardest-mini tbody tr")
+    assert first.text.split("\n")[0].startswith("mini class 0 seen 0.00")
+    assert len(page.find_elements(By.CSS_SELECTOR, "#never-mini li")) == 2
+    loaded = "return [...document.querySelectorAll('.pixels')].every(each => each.naturalWidth === 28)"
+    assert page.execute_script(loaded)
+    differing = page.find_elements(By.CSS_SELECTOR, ".differ[data-dataset='mini'] li")
+    assert len(differing) == 10 and "mini class" in differing[0].text
+
+
+def test_the_page_stays_small(paper: Paper) -> None:
+    assert (paper.out / "report.html").stat().st_size < 8_000_000

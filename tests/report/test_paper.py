@@ -135,7 +135,10 @@ def test_rendering_reads_records_published_numbers_and_templates_alone(
     render(paper.results, tmp_path / "out")
     ours = [file for file in opened() if not file.is_relative_to(tmp_path)]
     read = {file.relative_to(paper.results).name for file in ours if file.is_relative_to(paper.results)}
-    assert read == {"tasks.parquet", "curve.json", "origin.json", "SHA256SUMS"}
+    assert read == {
+        *("tasks.parquet", "curve.json", "metrics.json", "origin.json", "SHA256SUMS"),
+        *("images.parquet", "confusions.parquet", "training.csv"),
+    }
     inside = {file.relative_to(ROOT) for file in ours if file.is_relative_to(ROOT) and ".venv" not in file.parts}
     others = {
         file for file in inside if file.suffix not in (".py", ".pyc") and file.parts[:2] != ("paper", "templates")

@@ -94,7 +94,10 @@ KINDS = {
     "episodes/mini/val/0": ["5way-1shot.safetensors"],
     "models/pretrained/mini-standard/0": ["model.safetensors", "model.json", "embeddings.safetensors", "curve.csv"],
     f"models/cells/{CELL}/0": ["embeddings.safetensors", "model.safetensors", "curve.csv", "model.json", "SHA256SUMS"],
-    f"results/cells/{CELL}/0": ["tasks.parquet", "metrics.json", "curve.json", "origin.json", "SHA256SUMS"],
+    f"results/cells/{CELL}/0": [
+        *("tasks.parquet", "metrics.json", "curve.json", "images.parquet", "confusions.parquet", "training.csv"),
+        *("origin.json", "SHA256SUMS"),
+    ],
     "paper": ["tables.tex"],
 }
 
