@@ -1,5 +1,5 @@
-"""The protocol in one table: for each recorded measure its label set, denominators, averaging and calibration, and where
-the released code or other papers mean something else by the same name.
+"""The protocol in one table: for each recorded measure its label set, denominators, averaging and calibration, and
+where the released code or other papers mean something else by the same name.
 
 `repro/evaluation` computes what is said here; S and U are the seen and a task's unseen classes, N the ways of a task.
 """
@@ -29,9 +29,7 @@ class Protocol:
     others: str = "–"
 
 
-GRID = (
-    "tries 30 biases from −r to r (r: mean largest margin); on TieredImageNet its validation seen images are the test's"
-)
+GRID = "tries 30 biases within the mean largest margin; on TieredImageNet its validation seen images are the test's"
 PROTOCOLS = (
     Protocol(
         ("acc",),
@@ -56,7 +54,7 @@ PROTOCOLS = (
         JOINT,
         "that of S→S∪U and of U→S∪U",
         "harmonic mean within a task (0 where both are 0), then over tasks",
-        others="zero-shot learning takes one harmonic mean of two averages over classes; incremental learning of sessions",
+        others="zero-shot learning takes one harmonic mean of two averages over classes",
     ),
     Protocol(
         ("delta",),

@@ -1,4 +1,4 @@
-"""The protocol card: every recorded measure has one row, and what a row says of denominators holds on a task by hand."""
+"""The protocol card: every recorded measure has one row, and what it says of denominators holds on a task by hand."""
 
 import pytest
 import torch
