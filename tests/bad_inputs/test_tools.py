@@ -80,6 +80,13 @@ TABLE: dict[str, Row] = {
     "omniboard: a port there is not": (nothing, "tools/omniboard --port 99999", "'99999' is no port, expected"),
     "omniboard: a word for a port": (nothing, "tools/omniboard --port x", "'x' is no port, expected"),
     "sync: a folder there is not": (nothing, "tools/sync --runs {here}/x", "is no folder, expected"),
+    "status: nothing is planned": (nothing, "tools/status", "settings: nothing is planned yet, expected a file per"),
+    "status: a plan that is cut off": (
+        written("settings/train/x.json", "{"),
+        "tools/status",
+        "settings/train/x.json: not what `plan` writes",
+    ),
+    "status: no seconds": (nothing, "tools/status --watch 0", "invalid positive value: '0'"),
     "sync: an unknown option": (nothing, "tools/sync --everything", "unrecognized arguments: --everything"),
 }
 

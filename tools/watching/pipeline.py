@@ -111,7 +111,10 @@ def _part(  # noqa: PLR0917 - one planned replicate and what it is compared with
 def _is_locked(stage: str, name: str) -> bool:
     """Tell whether DVC's lock knows a stage without replicates with the settings that it has now."""
     file = paths.settings(stage, name)
-    lock = yaml.load(paths.LOCK.read_bytes(), yaml.CSafeLoader) if paths.LOCK.is_file() else {}  # noqa: S506 - safe
+    try:
+        lock = yaml.load(paths.LOCK.read_bytes(), yaml.CSafeLoader)  # noqa: S506 - it is the safe one, in C
+    except (OSError, yaml.YAMLError):  # none yet, or half merged: nothing that counts
+        return False
     entries = [dep for entry in lock.get("stages", {}).values() for dep in entry.get("deps", [])]
     known = {dep.get("md5") for dep in entries if dep["path"] == file.as_posix()}
     return hashlib.md5(file.read_bytes(), usedforsecurity=False).hexdigest() in known
