@@ -15,7 +15,7 @@ from repro.results.store import Reading
 
 @dataclass(frozen=True)
 class Origin:
-    """One evaluated seed of a cell: where its record lies, the record's hash, and the evaluation, where one was noted."""
+    """One evaluated seed of a cell: where its record lies, its hash, and the evaluation, where one was noted."""
 
     cell: str
     seed: str
