@@ -1,4 +1,7 @@
-"""`python -m stages splits DATASET [--seed N]`: pack one dataset's images with a manifest and a contact sheet."""
+"""`python -m stages splits DATASET [--seed N]`: pack one dataset's images with a manifest and a contact sheet.
+
+`croissant.json` describes the folder to others.
+"""
 
 import sys
 from typing import Any
@@ -7,6 +10,7 @@ from repro import paths
 from repro.data.dataset import HEADER, open_dataset
 from repro.files import SEAL, add_to_seal, exclusive_folder, put_in_place, sha256
 from repro.preparation.contact_sheet import write_contact_sheet
+from repro.preparation.croissant import CROISSANT, write_croissant
 from repro.preparation.preparing import prepare
 from stages.origins import write_origin
 from stages.settings.files import read_settings
@@ -17,7 +21,7 @@ SHEET = "contact_sheet.png"
 
 
 def splits(settings: SplitsSettings, log: Log) -> dict[str, Any]:
-    """Render or decode the images, then draw the contact sheet."""
+    """Render or decode the images, then draw the contact sheet and describe the dataset."""
     folder = paths.dataset(settings.dataset, settings.seed)
     unfinished = folder.with_name(f".{folder.name}.unfinished")
     with exclusive_folder(paths.checkpoints(f"splits-{settings.dataset}", settings.seed)):
@@ -34,7 +38,9 @@ def splits(settings: SplitsSettings, log: Log) -> dict[str, Any]:
             )
         packed = open_dataset(unfinished)
         write_contact_sheet(unfinished / SHEET, packed)
-        add_to_seal(unfinished, SHEET)
+        write_croissant(unfinished, packed)
+        for name in (SHEET, CROISSANT):
+            add_to_seal(unfinished, name)
         made = write_origin(unfinished, "splits", settings.dataset, settings, sha256(unfinished / SEAL))
         put_in_place(unfinished, folder)
     for name in (SHEET, HEADER):

@@ -1,4 +1,8 @@
-"""Set-up shared by all tools: make `.venv` from the lock once, then run inside it. Standard library only."""
+"""Set-up shared by all tools: make `.venv` from the lock once, then run inside it. Standard library only.
+
+An environment that this project itself is installed in (`uv sync`, `pip install -e .`) is its user's, and taken as it
+is.
+"""
 
 import hashlib
 import os
@@ -18,16 +22,24 @@ OLDEST_PYTHON = (3, 11)
 
 def ensure_environment() -> None:
     """Continue inside `.venv`, installing it first where it is missing or older than the lock."""
-    os.environ["PATH"] = f"{PYTHON.parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    install()
-    if Path(sys.prefix) != VENV:
+    here = Path(sys.prefix)
+    environment = here if _has_project(here) else VENV
+    if environment == VENV:
+        install()
+    os.environ["PATH"] = f"{environment / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    if here != environment:
         os.execv(PYTHON, [str(PYTHON), *sys.argv])
     sys.path.insert(0, str(ROOT))
 
 
 def is_installed() -> bool:
-    """Tell whether `.venv` holds exactly what the lock says."""
-    return PYTHON.exists() and STAMP.is_file() and STAMP.read_text() == _fingerprint()
+    """Tell whether `.venv` holds exactly what the lock says, or is a user's own."""
+    ours = STAMP.is_file() and STAMP.read_text() == _fingerprint()
+    return PYTHON.exists() and (ours or _has_project(VENV))
+
+
+def _has_project(environment: Path) -> bool:
+    return any(environment.glob("lib/python*/site-packages/castle_repro-*.dist-info"))
 
 
 def install() -> None:

@@ -72,7 +72,7 @@ class _PlainUnpickler(pickle._Unpickler):
 class _Dtype:
     """Stands in for numpy.dtype: a plain element type, whose byte order the pickle states afterwards."""
 
-    def __init__(self, description: str, *_flags: Any) -> None:
+    def __init__(self, description: Any, *_flags: Any) -> None:
         if not isinstance(description, str) or not _PLAIN_DTYPE.fullmatch(description):
             raise BadInput(f"holds an array of {description!r}, expected arrays of numbers, text or bytes")
         self.dtype = np.dtype(description)

@@ -24,6 +24,7 @@ from repro.report.needs import cells_behind, with_further
 from repro.report.pdf import compile_pdf
 from repro.report.pictures import write_diagrams, write_pictures
 from repro.report.printed import TEXT, Printed
+from repro.report.protocol_card import PROTOCOLS
 from repro.report.rows import with_rows
 from repro.report.tables import DASH, TableView, view_table
 from repro.report.templates import markdown_environment, tex_environment, write_page
@@ -72,7 +73,7 @@ def render_paper(
     trained: Collection[str] = (),
     tuning: Tuning = NOTHING_TUNED,
 ) -> Rendered:
-    """Write tables.tex, figures.tex, figures/, claims.{tex,md,json}, provenance.json, report.html and main.pdf.
+    """Write tables.tex, figures{.tex,/}, claims.{tex,md,json}, protocol.md, provenance.json, report.html and main.pdf.
 
     `out` holds main.tex already; without it, or without TeX, there is no PDF and the result says so. `form` chooses
     whether tables.tex shows our numbers alone or beside the published ones. `way` and `query` are those of the tasks
@@ -112,6 +113,8 @@ def render_paper(
     listed = markdown_environment(templates).get_template("claims.md")
     write_page(out / "claims.md", listed.render(claims=claims, **shown))
     write_page(out / "claims.json", _claims_json(sentence, claims))
+    protocol = markdown_environment(templates).get_template("protocol.md")
+    write_page(out / "protocol.md", protocol.render(protocols=PROTOCOLS, query=query))
     origins = [origin for cell in cells for origin in cell.origins]
     write_page(out / "provenance.json", as_json(origins, _numbers(tables, drawn, results)))
     write_page(

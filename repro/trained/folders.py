@@ -1,5 +1,7 @@
 """Models between stages: a folder with weights, a card that says how to build them, and the embeddings of the images.
 
+README.md says the same to people, as the Hugging Face hub lays out a model (`model_card.py`).
+
 A card without a method is that of a pre-trained backbone; `methods.py` builds methods on top of either.
 """
 
@@ -21,8 +23,10 @@ from repro.models import create_backbone
 from repro.models.pretrained import Pretrained
 from repro.models.weights import save_weights
 from repro.options import check_options
+from repro.trained.model_card import model_card
 
 CARD, WEIGHTS, EMBEDDINGS = "model.json", "model.safetensors", "embeddings.safetensors"
+README = "README.md"
 EXEMPLARS = 100  # training images per seen class that every model embeds: the most that any method remembers
 
 
@@ -53,6 +57,8 @@ def write_model(folder: Path, module: nn.Module, card: Card, dataset: Dataset, d
     """Write weights, card, and the backbone's embeddings of the images that an evaluation needs, each embedded once."""
     save_weights(module, folder / WEIGHTS)
     write_card(folder, card)
+    with whole_file(folder / README) as partial:
+        partial.write_text(model_card(card, sum(each.numel() for each in module.parameters())), encoding="utf-8")
     rows_N = rows_needed(dataset, draw_exemplars(dataset, EXEMPLARS, seed))
     embeddings_ND = embed(module.get_submodule("backbone"), dataset, rows_N, device)
     write_embeddings(folder / EMBEDDINGS, Embedded(rows_N, embeddings_ND, sha256(folder / WEIGHTS)))

@@ -44,7 +44,10 @@ def planned(stage: str, name: str) -> dict[str, Any]:
         known = ", ".join(sorted(each.stem for each in file.parent.glob("*.json"))) or "nothing planned yet"
         message = f"got the name {name!r}, expected one of: {known}"
         raise BadInput(f"{message}; `dvc repro plan` reads them from {paths.PARAMS} and {paths.GRID}")
-    content: dict[str, Any] = json.loads(file.read_bytes())
+    try:
+        content: dict[str, Any] = json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{file}: not what `plan` writes ({error}); run `dvc repro plan`") from error
     if "seeds" not in content:
         raise BadInput(f"{file}: lists no seeds, expected what this version plans; run `dvc repro plan`")
     return content

@@ -26,7 +26,7 @@ KEPT = Path(".scales")  # what runs of other scales have rendered
 GENERATED = (
     *(paths.LOCK, paths.PAPER / "figures", paths.SUMMARY / "metrics.json"),
     *(paths.PAPER / name for name in ("tables.tex", "figures.tex", "claims.tex", "claims.json", "claims.md")),
-    *(paths.PAPER / name for name in ("provenance.json", "report.html")),
+    *(paths.PAPER / name for name in ("protocol.md", "provenance.json", "report.html")),
 )
 CHOSEN = (paths.PARAMS, paths.GRID)
 

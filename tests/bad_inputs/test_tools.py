@@ -11,7 +11,7 @@ import torch
 
 from stages.tracking import bad_input_exits
 from stages.tracking.mongo import copy_run
-from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, nothing, params, removed, written
+from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, gone, nothing, params, removed, written
 
 WEIGHTS = "tools/import_weights {here}/in.pth {here}/out --backbone castle_convnet4_small --data {here}/data/mini"
 FOLDER = "tools/doctor image_folder root={here}/raw"
@@ -106,6 +106,17 @@ TABLE: dict[str, Row] = {
     "omniboard: a port there is not": (nothing, "tools/omniboard --port 99999", "'99999' is no port, expected"),
     "omniboard: a word for a port": (nothing, "tools/omniboard --port x", "'x' is no port, expected"),
     "sync: a folder there is not": (nothing, "tools/sync --runs {here}/x", "is no folder, expected"),
+    "status: nothing is planned": (
+        gone("settings"),
+        "tools/status",
+        "settings: nothing is planned yet, expected a file per",
+    ),
+    "status: a plan that is cut off": (
+        written("settings/train/x.json", "{"),
+        "tools/status",
+        "settings/train/x.json: not what `plan` writes",
+    ),
+    "status: no seconds": (nothing, "tools/status --watch 0", "invalid positive value: '0'"),
     "sync: an unknown option": (nothing, "tools/sync --everything", "unrecognized arguments: --everything"),
 }
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import normalize
 
 from repro.errors import BadInput
 from repro.methods.nearest_mean import NearestMean
@@ -22,13 +23,13 @@ def test_scores_are_cosines_with_seen_means_and_calibrated_unseen_means():
     world = World.make()
     support, queries, _ = world.tasks()
     joint = torch.cat(make(world).joint_logits(support, queries), dim=2)
-    seen = world.exemplars(100).numpy().mean(axis=1)
+    seen = unit(world.exemplars(100).numpy().mean(axis=1))
     for task in range(len(support)):
         means = list(seen)
         for shots in support[task].numpy():
-            own = shots.mean(axis=0)
-            weights = np.exp(16 * unit(seen) @ unit(own))
-            means.append(0.5 * own + 0.5 * (weights / weights.sum()) @ seen)
+            own = unit(shots.mean(axis=0))
+            weights = np.exp(16 * seen @ own)
+            means.append(0.5 * own + 0.5 * unit(weights @ seen))
         expected = unit(queries[task].numpy()) @ unit(np.stack(means)).T
         np.testing.assert_allclose(joint[task], expected, rtol=1e-3, atol=1e-4)
 
@@ -47,10 +48,16 @@ def test_a_sharp_softmax_moves_a_mean_towards_the_seen_mean_nearest_in_angle():
     world = World.make()
     method = make(world, tau=1e4)
     support, _, _ = world.tasks()
-    seen_SD = method.seen_prototypes_SD
-    means_TWD = support.mean(dim=2)
-    nearest_TW = torch.cosine_similarity(means_TWD.unsqueeze(2), seen_SD, dim=-1).argmax(dim=-1)
+    seen_SD = normalize(method.seen_prototypes_SD, dim=-1)
+    means_TWD = normalize(support.mean(dim=2), dim=-1)
+    nearest_TW = (means_TWD @ seen_SD.T).argmax(dim=-1)
     torch.testing.assert_close(method.calibrated(support), (means_TWD + seen_SD[nearest_TW]) / 2)
+
+
+def test_lengths_of_the_embeddings_do_not_matter():
+    world = World.make()
+    support, queries, _ = world.tasks()
+    torch.testing.assert_close(make(world).calibrated(3 * support), make(world).calibrated(support))
 
 
 def test_a_share_above_one_is_refused():

@@ -24,6 +24,7 @@ def test_every_file_is_written(paper: Paper) -> None:
         "claims.tex",
         "claims.json",
         "claims.md",
+        "protocol.md",
         "provenance.json",
         "report.html",
     ):

@@ -27,8 +27,9 @@ def test_every_python_package_has_one_version_and_hashes() -> None:
 def test_every_direct_dependency_is_in_the_lock() -> None:
     import tomllib
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    direct = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = [each for listed in content["project"]["optional-dependencies"].values() for each in listed]
+    direct = [*content["project"]["dependencies"], *extras, *content["dependency-groups"]["test"]]
     names = {re.match(r"[\w.-]+", each)[0] for each in direct}  # type: ignore[index]
     locked = {re.match(r"[\w.-]+", each)[0] for each in requirements()}  # type: ignore[index]
     assert {canonical(name) for name in names} <= {canonical(name) for name in locked}

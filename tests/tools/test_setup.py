@@ -50,6 +50,16 @@ def test_the_life_of_an_environment(clone: Path) -> None:
     assert (clone / ".venv" / "bin" / "python").exists()
 
 
+def test_an_environment_that_the_project_is_installed_in_is_left_as_it_is(clone: Path) -> None:
+    assert set_up(clone).returncode == 0
+    (clone / "requirements.lock").write_text("# changed, but not for an environment of `uv sync`\n")
+    (package,) = (clone / ".venv").glob("lib/python*/site-packages")
+    (package / "castle_repro-0.1.0.dist-info").mkdir()
+    assert set_up(clone).stderr == ""
+    (package / "castle_repro-0.1.0.dist-info").rmdir()
+    assert "done in" in set_up(clone).stderr
+
+
 def test_a_lock_that_cannot_be_installed_says_what_to_do(clone: Path) -> None:
     (clone / "requirements.lock").write_text("./no-such-package\n")
     failed = set_up(clone)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -52,7 +53,12 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The embedded server, for the tests of one module; gives its URL."""
+    """The URL of a server for the tests of one module: an embedded one, or the MongoDB for tests at TEST_MONGO_URL."""
+    if real := os.environ.get("TEST_MONGO_URL"):
+        with MongoClient(real) as client:
+            client.drop_database(services.DATABASE)
+        yield services.with_database(real)
+        return
     with services.embedded_server(tmp_path_factory.mktemp("embedded")) as (_, url):
         yield url
 

@@ -55,7 +55,10 @@ def joined(address: str, log: Path) -> Iterator[Engine]:
 def _connected(log: Path, **options: Any) -> Iterator[None]:
     """Ray between these lines; what it and DVC print goes to a file, since the terminal shows our table."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    import ray
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise BadInput(f"Ray is not installed ({error}); add the extra `cluster`, or run tools/setup") from error
 
     # The workers take our function whole, so they need nothing of this repository on their path.
     ray.cloudpickle.register_pickle_by_value(engine)

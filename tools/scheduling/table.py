@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from tools.clock import clock
 from tools.scheduling.progress import MOVING, Progress
 from tools.scheduling.schedule import Schedule
 
@@ -88,16 +89,6 @@ class Board:
             if progress.state == "ran":
                 spent[progress.group].append(progress.seconds)
         return {group: sum(seconds) / len(seconds) for group, seconds in spent.items()}
-
-
-def clock(seconds: float) -> str:
-    """12 s, 3:04 min or 1:02:03 h."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if whole < 10 else f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02d} min"
-    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d} h"
 
 
 def tail(log: Path) -> str:

@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -131,6 +132,8 @@ def running_embedded(home: Path) -> str | None:
 @contextlib.contextmanager
 def embedded_server(home: Path, port: int | None = None) -> Iterator[tuple[Service, str]]:
     """Run the embedded server with its data under `home`; give it and its URL."""
+    if find_spec("nx_27017") is None:
+        raise BadInput("nx-27017 is not installed; add the extra `server`, run tools/setup, or set REPRO_MONGO_URL")
     home.mkdir(parents=True, exist_ok=True)
     if port is not None:
         require_free(port, "--mongo-port")
