@@ -1,8 +1,9 @@
 """Run one stage: `python -m stages STAGE [NAME [--seed N]]`, as dvc.yaml does.
 
-Without a seed it computes all that params.yaml lists, several side by side (`launching/replicates.py`). It runs in this
-process; under `tools/repro` in one that has its libraries loaded (`launching/forkserver.py`); and a training in several
-ranks where params.yaml asks for them (`launching/ranks.py`).
+Without a seed it computes all that params.yaml lists, several side by side (`launching/replicates.py`), each as soon as
+there is a place for it (`launching/places.py`). It runs in this process; under `tools/repro` in one that has its
+libraries loaded (`launching/forkserver.py`); and a training in several ranks where params.yaml asks for them
+(`launching/ranks.py`).
 """
 
 import os
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stages.launching import forkserver, ranks
+from stages.launching.places import place
 from stages.settings.planned import REPLICATED, asked
 
 
@@ -39,7 +41,14 @@ def main() -> int:
             arguments = ask.words
             wanted = ranks.ranks_of(ask.stage)
             if wanted.total > 1:
-                return ranks.launch(wanted, ask)
+                with place():
+                    return ranks.launch(wanted, ask)
+    with place():
+        return compute(arguments)
+
+
+def compute(arguments: list[str]) -> int:
+    """Run the stage in a process that has its libraries loaded, where there is one, or in this one."""
     if forkserver.ADDRESS in os.environ:
         try:
             return forkserver.follow(*forkserver.hand_over(arguments))
