@@ -21,7 +21,7 @@ class Durations:
     def expected(self, stages: Iterable[Progress]) -> dict[str, float]:
         """Seconds of those stages for which something is known: of their own last time, or of their group in this."""
         stages = list(stages)
-        found = {}
+        found: dict[str, float] = {}
         for group in {stage.group for stage in stages}:
             ran = [stage for stage in stages if stage.group == group and stage.state == "ran"]
             before = sum(self._last.get(stage.name, 0.0) for stage in ran)
@@ -30,7 +30,7 @@ class Durations:
             for stage in stages:
                 if stage.group == group:
                     known = [pace * self._last[stage.name]] if stage.name in self._last else mean
-                    found |= dict.fromkeys([stage.name], known[0]) if known else {}
+                    found |= {stage.name: seconds for seconds in known}
         return found
 
     def keep(self, stages: Iterable[Progress]) -> None:
