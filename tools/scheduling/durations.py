@@ -26,11 +26,11 @@ class Durations:
             ran = [stage for stage in stages if stage.group == group and stage.state == "ran"]
             before = sum(self._last.get(stage.name, 0.0) for stage in ran)
             pace = sum(stage.seconds for stage in ran if stage.name in self._last) / before if before else 1.0
-            mean = [sum(stage.seconds for stage in ran) / len(ran)] if ran else []
             for stage in stages:
-                if stage.group == group:
-                    known = [pace * self._last[stage.name]] if stage.name in self._last else mean
-                    found |= {stage.name: seconds for seconds in known}
+                if stage.group == group and stage.name in self._last:
+                    found[stage.name] = pace * self._last[stage.name]
+                elif stage.group == group and ran:
+                    found[stage.name] = sum(each.seconds for each in ran) / len(ran)
         return found
 
     def keep(self, stages: Iterable[Progress]) -> None:
