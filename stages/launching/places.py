@@ -7,7 +7,9 @@ hand it on by REPRO_PLACES. A lock ends with the process that holds it, so a kil
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # a stage's command reads it only where it makes room
 FOLDER = "REPRO_PLACES"
 GPUS = "CUDA_VISIBLE_DEVICES"
 TICK = 0.05
+INTERRUPTED = 128 + signal.SIGINT
 Place = dict[str, str]  # what its user's environment has besides ours
 
 
@@ -68,17 +71,21 @@ def place() -> Iterator[None]:
     if not files:
         yield
         return
-    with _first_free(files) as held:
+    try:
+        held = _first_free(files)
+    except KeyboardInterrupt:  # nothing has begun
+        sys.exit(INTERRUPTED)
+    with held:
         os.environ.update(json.load(held))
         yield
 
 
-@contextmanager
-def _first_free(files: Sequence[Path]) -> Iterator[IO[str]]:
+def _first_free(files: Sequence[Path]) -> IO[str]:
+    """Wait for a file that nobody has locked; give it open, locked by us."""
     while True:
         for file in files:
-            with file.open() as stream:
-                if try_to_lock(stream):
-                    yield stream
-                    return
+            stream = file.open()
+            if try_to_lock(stream):
+                return stream
+            stream.close()
         time.sleep(TICK)
