@@ -1,8 +1,9 @@
 """Run one stage: `python -m stages STAGE [NAME [--seed N]]`, as dvc.yaml does.
 
-Without a seed it computes all that params.yaml lists, several side by side (`launching/replicates.py`). It runs in this
-process; under `tools/repro` in one that has its libraries loaded (`launching/forkserver.py`); and a training in several
-ranks where params.yaml asks for them (`launching/ranks.py`).
+Without a seed it computes all that params.yaml lists, several side by side (`launching/replicates.py`), each as soon as
+there is a place for it (`launching/places.py`). It runs in this process; under `tools/repro` in one that has its
+libraries loaded (`launching/forkserver.py`); and a training in several ranks where params.yaml asks for them
+(`launching/ranks.py`).
 """
 
 import os
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stages.launching import forkserver, ranks
+from stages.launching.places import place
 from stages.settings.planned import REPLICATED, Asked, asked
 
 NAME = "{}"  # its place in a command of dvc.yaml: no shell reads a name
@@ -51,17 +53,21 @@ def run_replicates(arguments: list[str]) -> int:
 def run_replicate(ask: Asked) -> int:
     """Compute one, in as many ranks as params.yaml says."""
     wanted = ranks.ranks_of(ask.stage)
-    return ranks.launch(wanted, ask) if wanted.total > 1 else run_one(ask.words)
+    if wanted.total > 1:
+        with place():
+            return ranks.launch(wanted, ask)
+    return run_one(ask.words)
 
 
 def run_one(arguments: list[str]) -> int:
-    """Run a stage, forked from the server where there is one; give the exit code."""
-    if forkserver.ADDRESS in os.environ:
-        try:
-            return forkserver.follow(*forkserver.hand_over(arguments))
-        except forkserver.NoAnswer as reason:
-            print(f"the fork server does not answer ({reason}); this stage runs without it", file=sys.stderr)
-    return forkserver.run_stage(arguments)
+    """Run a stage as soon as there is a place, forked from the server where there is one; give the exit code."""
+    with place():
+        if forkserver.ADDRESS in os.environ:
+            try:
+                return forkserver.follow(*forkserver.hand_over(arguments))
+            except forkserver.NoAnswer as reason:
+                print(f"the fork server does not answer ({reason}); this stage runs without it", file=sys.stderr)
+        return forkserver.run_stage(arguments)
 
 
 def name_of_stage() -> str:

@@ -1,37 +1,39 @@
-"""What tools/repro does once its environment is there: check the inputs, then `dvc repro` beside a fork server."""
+"""What tools/repro does once its environment is there: check the inputs, then run what is stale on this machine."""
 
 import os
-import signal
-import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 from repro import paths
 from stages.launching.forkserver import fork_server
+from stages.launching.places import Place, places_for, shared
 from stages.settings.grid import read_grid
+from stages.settings.machine import Resources
 from stages.settings.params import read_params
+from tools.scheduling.driving import Driver
+from tools.scheduling.local_engine import LocalEngine, local_engine
+
+THREADS = "OMP_NUM_THREADS"
 
 
-def check_inputs() -> None:
-    """Answer a mistake in params.yaml or paper/grid.yaml before DVC meets it; raises BadInput."""
-    read_params(paths.PARAMS)
+def reproduce(targets: list[str], jobs: int | None, dry: bool) -> int:
+    """Bring the workspace up to date; give the exit code. Answers a mistake in the inputs before DVC meets it."""
+    params = read_params(paths.PARAMS)
     read_grid()
+    here = replace(params.machine, replicates=jobs or params.machine.replicates)
+    places = places_for(here, params.threads)
+    # Whatever a stage does before it sets its threads, and what sets none, keeps to its place.
+    os.environ.setdefault(THREADS, str(params.threads))
+    driver = Driver("tools/repro", lambda log: _machine(places, log), lambda _: Resources())
+    return driver.run(Path.cwd(), targets, dry)
 
 
-def say_what_would_run(targets: list[str]) -> int:
-    """Tell which stages are stale; `dvc repro --dry` itself stops at the first file that no stage has made yet."""
-    from tools.scheduling import command
-    from tools.scheduling.pipeline import Pipeline
-
-    return command.say_what_would_run(Pipeline(Path(), targets, Path(".cluster") / "before.json"))
-
-
-def reproduce(arguments: list[str]) -> int:
-    """Run `dvc repro`; a signal is passed on to it, and what it leaves running is stopped."""
-    with fork_server() as environment:
-        # An interrupt at the terminal reaches DVC by itself.
-        signal.signal(signal.SIGINT, lambda *_: None)
-        dvc = subprocess.Popen(["dvc", "repro", *arguments], env=os.environ | environment)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda received, _frame: dvc.send_signal(received))
-        code = dvc.wait()
-    return code if code >= 0 else 128 - code
+@contextmanager
+def _machine(places: Sequence[Place], log: Path) -> Iterator[LocalEngine]:
+    """As many stages at once as there are places, whose processes share them; what DVC prints goes to the log."""
+    with fork_server() as libraries, shared(places) as room, local_engine(len(places)) as engine:
+        os.environ.update(libraries | room)
+        with log.open("w") as stream, redirect_stdout(stream), redirect_stderr(stream):
+            yield engine

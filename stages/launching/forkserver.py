@@ -29,6 +29,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from stages.launching.allocator import keep_freed_memory
+
 ADDRESS = "REPRO_FORKSERVER"
 ROOT = Path(__file__).resolve().parents[2]
 PRELOADED = ("torch", "timm", "sacred", "pandas", "pyarrow.parquet", "safetensors.torch", "pydantic", "yaml", "tqdm")
@@ -233,6 +235,7 @@ def _take_over(request: dict[str, Any], streams: list[int]) -> None:
 def run_stage(arguments: list[str]) -> int:
     """Run a stage's file in this process; give its exit code, its traceback where it crashes on standard error."""
     sys.argv = arguments
+    keep_freed_memory()
     try:
         runpy.run_module(f"stages.{arguments[0]}", run_name="__main__", alter_sys=True)
     except SystemExit as exit_:

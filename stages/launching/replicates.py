@@ -2,32 +2,29 @@
 
 A replicate that is whole and would come out the same is left as it is, so a stage that was killed goes on where it was,
 and a seed that is added to the list computes only itself. One that fails or is killed does not stop the others.
-`machine.replicates` of params.yaml says how many run at once; each has its own GPUs where there are any.
+Each waits for a place of its own (`places.py`): those of the call of `tools/repro` that runs the stage, or the stage's.
 """
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from itertools import cycle, islice
-from queue import SimpleQueue
 from types import FrameType
 from typing import IO
 
 from repro.files import discard
-from stages.launching.ranks import LAUNCHER, TRAININGS
+from stages.launching import places
+from stages.launching.ranks import LAUNCHER
 from stages.origins import OUTPUTS, is_made
-from stages.settings.machine import Machine, machine
+from stages.settings.machine import machine
 from stages.settings.planned import Asked, planned, seeds_of
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-GPUS = "CUDA_VISIBLE_DEVICES"
 
 
 def to_compute(ask: Asked) -> list[int]:
@@ -54,68 +51,50 @@ def drop_unlisted(ask: Asked) -> None:
 
 def side_by_side(ask: Asked, seeds: Sequence[int]) -> int:
     """Compute these replicates, a process each; give the first exit code that is not 0."""
-    threads = planned(ask.stage, ask.name).get("threads", 1)
-    places = places_for(machine(), threads, ask.stage)
-    children = Children(places)
-    before = {number: signal.getsignal(number) for number in FORWARDED}
-    for number, handler in before.items():
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, children.stop)
-    try:
-        with ThreadPoolExecutor(len(places)) as pool:
-            codes = dict(zip(seeds, pool.map(children.run, (replace(ask, seed=seed) for seed in seeds)), strict=True))
-    finally:
+    with _room(ask) as room:
+        children = Children(room)
+        before = {number: signal.getsignal(number) for number in FORWARDED}
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, children.stop)
+        try:
+            with ThreadPoolExecutor(len(seeds)) as pool:
+                ended = pool.map(children.run, (replace(ask, seed=seed) for seed in seeds))
+                codes = dict(zip(seeds, ended, strict=True))
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
     failed = {seed: code for seed, code in codes.items() if code}
     for seed, code in failed.items():
         print(f"seed {seed}: ended with exit code {code}; the same command goes on with it", file=sys.stderr)
     return next(iter(failed.values()), 0)
 
 
-def places_for(here: Machine, threads: int, stage: str) -> list[dict[str, str]]:
-    """Room for a replicate each, as what its environment has besides ours."""
-    ranks = here.processes if stage in TRAININGS else 1
-    if stage in TRAININGS and here.nodes > 1:  # the other nodes follow one after the other
-        return [{}]
-    gpus = [] if here.device == "cpu" else visible_gpus()
-    if not gpus:
-        return [{}] * (here.replicates or max(1, len(os.sched_getaffinity(0)) // (threads * ranks)))
-    shares = [gpus[first : first + ranks] for first in range(0, max(1, len(gpus) - ranks + 1), ranks)]
-    return [{GPUS: ",".join(share)} for share in islice(cycle(shares), here.replicates or len(shares))]
-
-
-def visible_gpus() -> list[str]:
-    """The GPUs that this process may use, as CUDA names them."""
-    if (given := os.environ.get(GPUS)) is not None:
-        return [name for name in given.split(",") if name]
-    if not shutil.which("nvidia-smi"):
-        return []
-    query = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
-    listed = subprocess.run(query, capture_output=True, text=True, check=False)
-    return listed.stdout.split() if listed.returncode == 0 else []
+def _room(ask: Asked) -> AbstractContextManager[dict[str, str]]:
+    """The environment that leads to places: to those that the call shares with other stages, or to own ones."""
+    if places.FOLDER in os.environ:
+        return nullcontext({})
+    threads = planned(ask.stage, ask.name).get("threads", 1)
+    return places.shared(places.places_for(machine(), threads, ask.stage))
 
 
 class Children:
-    """The processes of the replicates; each takes a free place, and none begins after a signal to stop."""
+    """The processes of the replicates; each waits for a place itself, and none begins after a signal to stop."""
 
-    def __init__(self, places: Sequence[dict[str, str]]) -> None:
-        self.free: SimpleQueue[dict[str, str]] = SimpleQueue()
-        for place in places:
-            self.free.put(place)
+    def __init__(self, room: dict[str, str]) -> None:
+        self.room = room
         self.running: set[subprocess.Popen[str]] = set()
         self.stopped = 0
         self.lock = threading.RLock()
 
     def run(self, ask: Asked) -> int:
         """Compute one replicate to its end, its lines marked with its seed; give its exit code."""
-        place = self.free.get()
         with self.lock:
             if self.stopped:
                 return 128 + self.stopped
             child = subprocess.Popen(
                 [sys.executable, "-m", "stages", *ask.words],
-                env={**os.environ, **place, LAUNCHER: str(os.getpid())},
+                env={**os.environ, **self.room, LAUNCHER: str(os.getpid())},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -130,7 +109,6 @@ class Children:
         code = child.wait()
         with self.lock:
             self.running.discard(child)
-        self.free.put(place)
         return code if code >= 0 else 128 - code
 
     def stop(self, number: int, _frame: FrameType | None) -> None:

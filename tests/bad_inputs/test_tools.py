@@ -37,6 +37,7 @@ TABLE: dict[str, Row] = {
         "tools/repro",
         "paper/grid.yaml: random is missing; trained is missing",
     ),
+    "repro: no jobs": (nothing, "tools/repro --jobs 0", "invalid positive value: '0'"),
     "doctor: no grid": (removed("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: cannot be read"),
     "doctor: a grid that is no YAML": (cut("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: "),
     "doctor: a source there is not": (nothing, "tools/doctor imagenet", "invalid choice: 'imagenet'"),

@@ -14,8 +14,8 @@ from repro.errors import BadInput
 from repro.options import checked
 from stages.settings.machine import Machine, Resources
 from tools.scheduling import clusters, leash
-from tools.scheduling.engine import follow
 from tools.scheduling.lock_order import LockOrder
+from tools.scheduling.ray_engine import follow
 from tools.scheduling.schedule import Schedule
 
 

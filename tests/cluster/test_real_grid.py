@@ -1,15 +1,23 @@
-"""The real pipeline, reduced: in parallel on Ray it gives the lock and the records of a serial run, byte for byte."""
+"""The real pipeline, reduced: side by side it gives the lock and the records of a serial run, byte for byte."""
 
 import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.cluster.toy import call, driver
+from tests.cluster.toy import BIN, ROOT, call, driver
 from tests.pipeline.workspace import digests, make_workspace
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 TARGETS = ("evaluate@mini-castle-1shot", "evaluate_untrained@mini-mc_knn-1shot")
+# As tools/repro does in its own workspace.
+REPRO = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from tools.reproduction import parser, reproduce
+sys.exit(reproduce(parser("").parse_args()))
+"""
 
 
 def test_parallel_and_serial_runs_give_equal_locks_and_records(
@@ -18,11 +26,17 @@ def test_parallel_and_serial_runs_give_equal_locks_and_records(
     # DVC walks a set of stages where the targets are less than half of the graph: its order follows Python's hashes.
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # two stages at once on few cores
-    serial, parallel = tmp_path / "serial", tmp_path / "parallel"
+    serial, on_ray, here = (tmp_path / name for name in ("serial", "ray", "here"))
     serial.mkdir()
-    shutil.copytree(make_workspace(serial), parallel)
+    make_workspace(serial)
+    params = yaml.safe_load((serial / "params.yaml").read_text())
+    (serial / "params.yaml").write_text(yaml.safe_dump(params | {"seeds": [0, 1]}))
+    for copy in (on_ray, here):
+        shutil.copytree(serial, copy)
     call(serial, "dvc", "repro", *TARGETS)
-    assert call(parallel, *driver("--address", ray_address, *TARGETS)).endswith("7 ran, 0 unchanged\n")
-    assert (parallel / "dvc.lock").read_bytes() == (serial / "dvc.lock").read_bytes()
-    assert len(digests(serial)) > 20
-    assert digests(parallel) == digests(serial)
+    assert len(digests(serial)) > 40
+    assert call(on_ray, *driver("--address", ray_address, *TARGETS)).endswith("7 ran, 0 unchanged\n")
+    assert call(here, str(BIN / "python"), "-c", REPRO, "--jobs", "3", *TARGETS).endswith("7 ran, 0 unchanged\n")
+    for parallel in (on_ray, here):
+        assert (parallel / "dvc.lock").read_bytes() == (serial / "dvc.lock").read_bytes()
+        assert digests(parallel) == digests(serial)

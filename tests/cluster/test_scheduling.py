@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,20 @@ import pytest
 from tests.cluster.toy import call, driver, environment, make, serial, wait_for
 
 pytestmark = pytest.mark.timeout(120)
+RAY, HERE = "tools/cluster", "tools/repro"
+
+
+@pytest.fixture(params=[RAY, HERE])
+def tool(request: pytest.FixtureRequest) -> str:
+    """The name under which stages are run."""
+    return str(request.param)
+
+
+@pytest.fixture
+def drive(tool: str, request: pytest.FixtureRequest) -> Callable[..., list[str]]:
+    """The command that does so, with more options."""
+    options = ["--here"] if tool == HERE else ["--address", str(request.getfixturevalue("ray_address"))]
+    return lambda *more: driver(*options, *more)
 
 
 def assert_as_serial(folder: Path) -> None:
@@ -22,9 +37,12 @@ def assert_as_serial(folder: Path) -> None:
     assert not (folder / ".cluster" / "before.json").exists()
 
 
-def test_the_outcome_is_that_of_a_serial_run_and_a_second_call_runs_nothing(tmp_path: Path, ray_address: str) -> None:
+def test_the_outcome_is_that_of_a_serial_run_and_a_second_call_runs_nothing(
+    tmp_path: Path, drive: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     folder = make(tmp_path / "toy", "diamond")
-    said = call(folder, *driver("--address", ray_address, "--through", "env WRAPPED=1"))
+    said = call(folder, *drive("--through", "env WRAPPED=1"))
     assert said.endswith("5 ran, 0 unchanged\n")
     assert_as_serial(folder)
     assert (folder / "top.txt").read_text() == "threads= top\n"
@@ -34,17 +52,17 @@ def test_the_outcome_is_that_of_a_serial_run_and_a_second_call_runs_nothing(tmp_
     before = (folder / "dvc.lock").read_bytes()
     (folder / "leaf-b").unlink()
     assert "would run leaf@b" in (said := call(folder, *driver("--dry-run"))), said
-    assert call(folder, *driver("--address", ray_address)).endswith("0 ran, 1 restored, 4 unchanged\n")
+    assert call(folder, *drive()).endswith("0 ran, 1 restored, 4 unchanged\n")
     assert (folder / "dvc.lock").read_bytes() == before
 
 
-def test_a_failing_stage_stops_only_what_depends_on_it(tmp_path: Path, ray_address: str) -> None:
+def test_a_failing_stage_stops_only_what_depends_on_it(tmp_path: Path, drive: Callable[..., list[str]]) -> None:
     folder = make(tmp_path / "toy", "failing")
-    said = call(folder, *driver("--address", ray_address), code=1)
+    said = call(folder, *drive(), code=1)
     assert said.endswith("2 ran, 0 unchanged, 1 failed, 1 not reached\n")
     assert "failed: broken: exit code 1\nlog: .cluster/logs/broken.log\n    1\n    the reason\n" in said
     (folder / "repaired").touch()
-    assert call(folder, *driver("--address", ray_address)).endswith("2 ran, 2 unchanged\n")
+    assert call(folder, *drive()).endswith("2 ran, 2 unchanged\n")
     assert_as_serial(folder)
 
 
@@ -58,16 +76,16 @@ def test_a_killed_worker_takes_its_stage_along_and_is_replaced(tmp_path: Path, r
     assert (folder / "once").read_text() == "whole"
 
 
-def test_an_interrupted_call_leaves_nothing_half_done_and_others_out(tmp_path: Path, ray_address: str) -> None:
+def test_an_interrupted_call_leaves_nothing_half_done_and_others_out(
+    tmp_path: Path, tool: str, drive: Callable[..., list[str]]
+) -> None:
     folder = make(tmp_path / "toy", "waiting")
-    first = subprocess.Popen(
-        driver("--address", ray_address), cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True
-    )
+    first = subprocess.Popen(drive(), cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True)
     try:
         wait_for((folder / "waiting.pid").exists)
-        said = call(folder, *driver("--address", ray_address), code=2)
-        assert re.fullmatch(rf"error: this workspace is held by tools/cluster, process {first.pid} on .*\n", said)
-        assert "tools/cluster, running slow" in call(folder, "dvc", "repro", code=255)
+        said = call(folder, *drive(), code=2)
+        assert re.fullmatch(rf"error: this workspace is held by {tool}, process {first.pid} on .*\n", said)
+        assert f"{tool}, running slow" in call(folder, "dvc", "repro", code=255)
     finally:
         first.send_signal(signal.SIGINT)
         said, _ = first.communicate(timeout=60)
@@ -79,7 +97,20 @@ def test_an_interrupted_call_leaves_nothing_half_done_and_others_out(tmp_path: P
     assert "quick:" in lock and "slow:" not in lock
 
     (folder / "go").touch()
-    assert call(folder, *driver("--address", ray_address)).endswith("1 ran, 1 unchanged\n")
+    assert call(folder, *drive()).endswith("1 ran, 1 unchanged\n")
+    assert_as_serial(folder)
+
+
+def test_a_killed_call_takes_its_stages_along(tmp_path: Path) -> None:
+    folder = make(tmp_path / "toy", "waiting")
+    first = subprocess.Popen(driver("--here"), cwd=folder, env=environment(), stdout=subprocess.DEVNULL)
+    wait_for((folder / "waiting.pid").exists)
+    first.kill()
+    first.wait()
+    number = int((folder / "waiting.pid").read_text())
+    wait_for(lambda: not Path(f"/proc/{number}").exists())
+    (folder / "go").touch()
+    call(folder, *driver("--here"))
     assert_as_serial(folder)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stages.launching import replicates
+from stages.launching import places
 from stages.settings.machine import Machine
 from stages.tracking import run_folders
 from tests.faults.scene import flip
@@ -248,7 +248,7 @@ MACHINE: dict[str, Any] = {"memory_mb": 1, "workers": 0, "checkpoint_every": 1}
 def test_replicates_share_out_cores_and_gpus(
     machine: dict[str, Any], gpus: str, expected: list[str | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(replicates.GPUS, gpus)
+    monkeypatch.setenv(places.GPUS, gpus)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    places = replicates.places_for(Machine(**MACHINE, **machine), threads=2, stage="train")
-    assert [place.get(replicates.GPUS) for place in places] == expected
+    found = places.places_for(Machine(**MACHINE, **machine), threads=2)
+    assert [place.get(places.GPUS) for place in found] == expected

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from repro.errors import BadInput, one_line
-from tools.scheduling import engine
-from tools.scheduling.engine import Engine
+from tools.scheduling import ray_engine
+from tools.scheduling.ray_engine import RayEngine
 
 CONNECT_SECONDS = 5.0
 STORE_BYTES = 80 << 20  # the smallest that Ray takes; nothing but exit codes goes through it
 
 
 @contextmanager
-def local(cpus: int, log: Path) -> Iterator[Engine]:
+def local(cpus: int, log: Path) -> Iterator[RayEngine]:
     """Start Ray on this machine alone, for this call alone: closed to the network and to other users."""
     folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # short: a socket's path has at most 107 bytes
     os.environ |= {
@@ -31,13 +31,13 @@ def local(cpus: int, log: Path) -> Iterator[Engine]:
     try:
         inner = f"{folder}/ray"  # Ray opens the folder that it is given to everybody; nobody else may enter ours
         with _connected(log, num_cpus=cpus, include_dashboard=False, object_store_memory=STORE_BYTES, _temp_dir=inner):
-            yield Engine()
+            yield RayEngine()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def joined(address: str, log: Path) -> Iterator[Engine]:
+def joined(address: str, log: Path) -> Iterator[RayEngine]:
     """Join a running cluster from one of its nodes; raises BadInput where that is not possible."""
     if "://" in address:
         raise BadInput(f"{address} is a remote client's address; run tools/cluster on a node, with --address auto")
@@ -48,7 +48,7 @@ def joined(address: str, log: Path) -> Iterator[Engine]:
         except (OSError, ValueError) as error:
             raise BadInput(f"nothing answers at {address} ({error}); give host:port of Ray's head, or auto") from error
     with _connected(log, address=address):
-        yield Engine()
+        yield RayEngine()
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def _connected(log: Path, **options: Any) -> Iterator[None]:
         raise BadInput(f"Ray is not installed ({error}); add the extra `cluster`, or run tools/setup") from error
 
     # The workers take our function whole, so they need nothing of this repository on their path.
-    ray.cloudpickle.register_pickle_by_value(engine)
+    ray.cloudpickle.register_pickle_by_value(ray_engine)
     with log.open("w") as stream, redirect_stdout(stream), redirect_stderr(stream):
         try:
             ray.init(log_to_driver=False, configure_logging=False, logging_level=logging.ERROR, **options)

@@ -1,21 +1,15 @@
-"""From the command line to an exit code."""
+"""The command line of tools/cluster."""
 
 import argparse
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from repro.files import collect_signals
 from tools.command_line import Parser, at_least, words
 from tools.scheduling.clusters import joined, local
-from tools.scheduling.holding import held
-from tools.scheduling.pipeline import Pipeline
-from tools.scheduling.progress import DONE, Needs
-from tools.scheduling.schedule import Schedule
-from tools.scheduling.table import Board
-
-INTERRUPTED = 130
-
+from tools.scheduling.driving import Driver
+from tools.scheduling.jobs import Engine
+from tools.scheduling.progress import Needs
 
 EXAMPLES = """  tools/cluster --local 2                           # two CPUs of this machine
   tools/cluster --address auto                      # the Ray cluster that this machine is a node of; see tools/slurm
@@ -45,45 +39,10 @@ def parser(description: str) -> Parser:
     return options
 
 
-def run(options: argparse.Namespace, root: Path, needs: Callable[[str], Needs]) -> int:
-    """Bring the workspace up to date; give 0, 1 where a stage failed, 130 where it was interrupted. Raises BadInput."""
-    own = root / ".cluster"
-    with held(own / "lock"):
-        pipeline = Pipeline(root, options.targets, own / "before.json")
-        if options.dry_run:
-            return say_what_would_run(pipeline)
-        schedule = Schedule(pipeline, needs, own / "logs", options.retries, options.through)
-        board = Board(schedule)
-        signals = _run_on_ray(options, schedule, board, own / "ray.log") if schedule.find_stale() else []
-        board.end(root)
-    if signals:
-        print("interrupted; the same command goes on from here")
-        return INTERRUPTED
-    return int(not all(progress.state in DONE for progress in schedule.stages.values()))
+def driver(options: argparse.Namespace, needs: Callable[[str], Needs]) -> Driver:
+    """What the options ask for."""
 
+    def on_ray(log: Path) -> AbstractContextManager[Engine]:
+        return joined(options.address, log) if options.address else local(options.local or 2, log)
 
-def _run_on_ray(options: argparse.Namespace, schedule: Schedule, board: Board, log: Path) -> list[int]:
-    """Run the schedule to its end or to the first signal; give the signals."""
-    with ExitStack() as until_end:
-        with joined(options.address, log) if options.address else local(options.local or 2, log) as engine:
-            signals = until_end.enter_context(collect_signals())  # after Ray, which sets handlers of its own
-            schedule.check_room(engine)
-            with board.shown():
-                schedule.run(engine, board.tell, signals)
-        schedule.finish()  # a second Ctrl-C does not disturb it
-    return signals
-
-
-def say_what_would_run(pipeline: Pipeline) -> int:
-    """Tell which stages are stale, and which may be once those have run; give 0."""
-    stale = set()
-    for stage in pipeline.plan:
-        after = [other.addressing for other in pipeline.upstream(stage) if other in stale]
-        if pipeline.is_stale(stage):
-            print(f"would run {stage.addressing}")
-            stale.add(stage)
-        elif after:
-            print(f"would look at {stage.addressing} after {', '.join(after)}")
-            stale.add(stage)
-    print(f"{len(pipeline.plan) - len(stale)} of {len(pipeline.plan)} stages are up to date")
-    return 0
+    return Driver("tools/cluster", on_ray, needs, options.retries, options.through)

@@ -1,4 +1,4 @@
-"""One `tools/cluster` per workspace."""
+"""One `tools/repro` or `tools/cluster` per workspace."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ from repro.files import try_to_lock
 
 
 @contextmanager
-def held(file: Path) -> Iterator[None]:
+def held(file: Path, tool: str) -> Iterator[None]:
     """Hold the workspace; raises BadInput that names who holds it. The lock goes with the process, however it ends."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+") as stream:
@@ -21,8 +21,6 @@ def held(file: Path) -> Iterator[None]:
             who = stream.read().strip() or "another process"
             raise BadInput(f"this workspace is held by {who}; wait for it, or stop it with Ctrl-C")
         stream.truncate(0)
-        stream.write(
-            f"tools/cluster, process {os.getpid()} on {socket.gethostname()} since {time.strftime('%H:%M:%S')}"
-        )
+        stream.write(f"{tool}, process {os.getpid()} on {socket.gethostname()} since {time.strftime('%H:%M:%S')}")
         stream.flush()
         yield

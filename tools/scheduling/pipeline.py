@@ -32,8 +32,9 @@ Look = Literal["unchanged", "restored", "stale"]
 class Pipeline:
     """The stages that lead to the targets (all without targets), in `plan` in the order of a serial `dvc repro`."""
 
-    def __init__(self, folder: Path, targets: list[str], memory: Path) -> None:
-        """Read the graph. `memory` is a file for `LockOrder`; raises BadInput where DVC cannot read the graph."""
+    def __init__(self, folder: Path, targets: list[str], memory: Path, tool: str) -> None:
+        """Read the graph; raises BadInput where DVC cannot. `memory` is a file for `LockOrder`, `tool` our name."""
+        self._tool = tool
         logging.getLogger("dvc").setLevel(logging.CRITICAL)  # its messages and bars; ours say the same
         try:
             self._repo = Repo(str(folder), _wait_for_lock=True)
@@ -135,7 +136,7 @@ class Pipeline:
             for items in (stage.deps, stage.outs)
         )
         hardlink = self._repo.config["core"].get("hardlink_lock", False)
-        who = f"tools/cluster, running {stage.addressing}"  # not ours alone: two stages must not share one reader
+        who = f"{self._tool}, running {stage.addressing}"  # not ours alone: two stages must not share one reader
         with ExitStack() as stack:
             stack.enter_context(rwlock(self._repo.tmp_dir, self._repo.fs, who, read, write, hardlink))
             self._held[stage] = stack.pop_all()

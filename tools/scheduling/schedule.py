@@ -9,7 +9,7 @@ from pathlib import Path
 from dvc.exceptions import DvcException
 
 from repro.errors import BadInput
-from tools.scheduling.engine import Engine, Event, Job
+from tools.scheduling.jobs import Engine, Event, Job
 from tools.scheduling.pipeline import Pipeline, sentence
 from tools.scheduling.progress import DONE, MOVING, Needs, Progress
 from tools.scheduling.stopping import wait_for_end
@@ -35,7 +35,7 @@ class Schedule:
         return Counter(stage.state for stage in self.stages.values())
 
     def find_stale(self) -> bool:
-        """Settle what comes before the first stale stage; tell whether there is one. If not, no Ray is needed."""
+        """Settle what comes before the first stale stage; tell whether there is one. If not, no engine is needed."""
         for progress in self.stages.values():
             try:
                 if self._pipeline.is_stale(progress.stage):

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections import defaultdict
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tools.clock import clock
+from tools.scheduling.durations import Durations
 from tools.scheduling.progress import MOVING, Progress
 from tools.scheduling.schedule import Schedule
 
@@ -24,8 +24,10 @@ LAST_BYTES = 1 << 14
 class Board:
     """The schedule, as it goes."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, memory: Path) -> None:
+        """`memory` is a file for `Durations`."""
         self._schedule = schedule
+        self._durations = Durations(memory)
         self._console = Console(file=sys.stdout, highlight=False)
         self._live = Live(
             console=self._console,
@@ -46,11 +48,13 @@ class Board:
         if progress.state in ("ran", "restored", "failed") and progress.name not in self._told:
             self._told.add(progress.name)
             where = f" on {progress.node} in {clock(progress.seconds)}" if progress.node else ""
-            self._console.print(escape(f"{progress.state} {progress.name}{where}"), soft_wrap=True)
+            rest = "" if self._console.is_terminal else f" ({self._left()})"
+            self._console.print(escape(f"{progress.state} {progress.name}{where}{rest}"), soft_wrap=True)
 
     def end(self, root: Path) -> None:
         """Print the summary, and each failed stage with its log's path and last lines."""
         counts = self._schedule.counts()
+        self._durations.keep(self._schedule.stages.values())
         for progress in self._schedule.stages.values():
             if progress.state == "failed":
                 self._console.print(escape(f"\nfailed: {progress.name}: {progress.problem}"), soft_wrap=True)
@@ -61,34 +65,29 @@ class Board:
         self._console.print(", ".join(named))
 
     def _table(self) -> Table:
-        table = Table("stage", "state", "worker", "time", "ETA", caption=self._caption())
-        now, typical = time.monotonic(), self._typical()
+        table = Table("stage", "state", "worker", "time", "ETA", caption=self._left())
+        now, expected = time.monotonic(), self._durations.expected(self._schedule.stages.values())
         for progress in self._schedule.stages.values():
             if progress.state in (*MOVING, "failed"):
                 running = progress.state == "running"
                 spent = now - progress.began if running else progress.seconds
-                left = typical.get(progress.group) if running else None
                 state = progress.state + (f" (attempt {progress.attempts})" if progress.attempts > 1 else "")
-                eta = clock(max(0.0, left - spent)) if left is not None else ""
+                known = running and progress.name in expected
+                eta = clock(max(0.0, expected[progress.name] - spent)) if known else ""
                 table.add_row(progress.name, state, progress.node, clock(spent) if progress.node else "", eta)
         return table
 
-    def _caption(self) -> str:
-        counts, typical = self._schedule.counts(), self._typical()
+    def _left(self) -> str:
+        """How many stages are in which state, and about how long the rest takes, if all of it is known."""
+        stages, counts = self._schedule.stages.values(), self._schedule.counts()
         text = ", ".join(f"{count} {state}" for state, count in counts.items())
-        waiting = [typical.get(p.group) for p in self._schedule.stages.values() if p.state in ("waiting", *MOVING)]
-        known = [seconds for seconds in waiting if seconds is not None]
-        if known and len(known) == len(waiting):
-            text += f"; at most {clock(sum(known) / max(1, counts['running']))} left"
+        expected, now = self._durations.expected(stages), time.monotonic()
+        rest = [stage for stage in stages if stage.state in ("waiting", *MOVING)]
+        if rest and all(stage.name in expected for stage in rest):
+            spent = {stage.name: now - stage.began for stage in rest if stage.state == "running"}
+            seconds = sum(max(0.0, expected[stage.name] - spent.get(stage.name, 0.0)) for stage in rest)
+            text += f"; about {clock(seconds / max(1, counts['running']))} left"
         return text
-
-    def _typical(self) -> dict[str, float]:
-        """Mean seconds of the stages of a group that ran in this call."""
-        spent = defaultdict(list)
-        for progress in self._schedule.stages.values():
-            if progress.state == "ran":
-                spent[progress.group].append(progress.seconds)
-        return {group: sum(seconds) / len(seconds) for group, seconds in spent.items()}
 
 
 def tail(log: Path) -> str:

@@ -4,44 +4,16 @@ A task tells twice: when it has started, with its node's name, and when the comm
 worker or node that dies says neither; then Ray's error is the event.
 """
 
-import json
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tools.scheduling import leash
+from tools.scheduling.jobs import Event, Job
 
 
-@dataclass(frozen=True)
-class Job:
-    """A stage's commands, as argument lists, and what they need."""
-
-    name: str
-    commands: list[list[str]]
-    folder: str
-    environment: dict[str, str]
-    log: Path
-    cpus: float
-    gpus: float
-
-
-@dataclass(frozen=True)
-class Event:
-    """News of a job: `node` when it has started, `code` when it has ended; `lost` with its worker, else `problem`."""
-
-    name: str
-    node: str = ""
-    code: int | None = None
-    lost: str = ""
-    problem: str = ""
-
-
-class Engine:
+class RayEngine:
     """Jobs on Ray."""
 
     def __init__(self) -> None:
@@ -54,8 +26,7 @@ class Engine:
         task = ray.remote(follow).options(
             num_cpus=job.cpus, num_gpus=job.gpus, num_returns="streaming", max_retries=0, name=job.name
         )
-        command = [sys.executable, leash.__file__, str(job.log), json.dumps(job.commands)]
-        self._flying[task.remote(command, job.folder, job.environment, job.gpus > 0)] = job
+        self._flying[task.remote(job.on_leash, job.folder, job.environment, job.gpus > 0)] = job
 
     @property
     def flying(self) -> list[Job]:
