@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.files import sha256
 from repro.results.intervals import Mean
 from repro.results.origins import Step, read_origin
-from repro.results.records import RECORDS
+from repro.results.records import RECORDS, record_digest
 from repro.results.store import Reading
 
 
@@ -43,7 +42,7 @@ class Traced:
 def origin(results: Path, folder: Path) -> Origin:
     """Trace the record in one folder below that of all results."""
     record, name = folder / RECORDS, folder.relative_to(results)
-    return Origin(name.as_posix(), record.as_posix(), sha256(record), read_origin(folder, name.parts[0]))
+    return Origin(name.as_posix(), record.as_posix(), record_digest(record), read_origin(folder, name.parts[0]))
 
 
 def all_steps(origins: Iterable[Origin]) -> dict[str, Step]:

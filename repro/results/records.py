@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repro.errors import BadInput, one_line
-from repro.files import whole_file
+from repro.files import sha256, whole_file
 from repro.results.contents import TaskContents
 from repro.results.intervals import Values, estimate
 
@@ -32,6 +32,7 @@ SHOWN = (  # the measures that metrics.json holds
     *("syn_s", "proto_s", "many_s"),
 )
 TASKS = "tasks"  # the metadata entry that names the task list of every group
+WHOLE = "whole"  # the metadata entry of a part of a record, as editions keep it: the content hash of the whole
 Value = TypeVar("Value")
 
 
@@ -97,6 +98,12 @@ def read_records(path: Path) -> Records:
     if not table.schema.equals(_schema({})) or not isinstance(metadata.get(TASKS), dict):
         raise BadInput(f"{path}: its columns are not those of per-task records; evaluate the cell again")
     return Records({name: table[name].to_numpy() for name in table.column_names}, metadata)
+
+
+def record_digest(file: Path) -> str:
+    """The content hash of a record, or of the whole one where an edition has kept a part of it."""
+    whole = (pq.read_schema(file).metadata or {}).get(WHOLE.encode())
+    return str(json.loads(whole)) if whole else sha256(file)
 
 
 def summarise(

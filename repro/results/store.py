@@ -11,6 +11,7 @@ from repro.errors import BadInput
 from repro.results.cell_records import CellRecords, read_curve
 from repro.results.contents import TaskContents
 from repro.results.intervals import Mean, Values, estimate
+from repro.results.kept_estimates import kept_estimate
 from repro.results.records import group_name, replicates
 
 # A number of unseen classes; "all" of the dataset at hand; "any" where a protocol has one row group only.
@@ -117,7 +118,9 @@ class Results:
         """Mean over seeds with both intervals, or None where the reading was not measured."""
         sample = self.sample(reading)
         if sample is None:
-            return None
+            way = self.ways(reading.cell.dataset, reading.way)
+            group = "" if way is None else group_name(reading.protocol, way)
+            return kept_estimate(self.folder / reading.cell.name, group, reading.measure)
         replicates = [[Values(each.values, each.contents)] for each in sample.seeds.values()]
         return estimate(replicates, sample.same_classes)
 
