@@ -1,4 +1,4 @@
-"""Per-task values in their smallest exact form: counts of right queries where a value is one, and what follows from them.
+"""Per-task values in their smallest exact form: counts of right queries, and what follows from them.
 
 An accuracy is 100 · k / n of n queries, so k says it all; HM, Δ and the mean accuracy follow from accuracies. What
 does not come back bit for bit stays as it is: nothing is rounded.

@@ -74,12 +74,16 @@ class Edition:
 
     def claims(self) -> dict[str, Any]:
         """Judged claims by key, as `claims.json` has them."""
-        found: dict[str, Any] = json.loads((self.folder / "claims.json").read_bytes())["claims"]
+        found: dict[str, Any] = self._read("claims.json")["claims"]
         return found
+
+    def summary(self) -> str:
+        """How many claims hold, in a sentence."""
+        return str(self._read("claims.json")["summary"])
 
     def steps(self) -> dict[str, dict[str, Any]]:
         """Every step behind its records by key, as `provenance.json` has them."""
-        found: dict[str, dict[str, Any]] = self._provenance()["steps"]
+        found: dict[str, dict[str, Any]] = self._read("provenance.json")["steps"]
         return found
 
     def origins(self) -> dict[str, Any]:
@@ -90,11 +94,11 @@ class Edition:
             step = {name: value for name, value in steps[key].items() if name != "run"}
             return step | {"inputs": {role: chain(inner) for role, inner in step["inputs"].items()}}
 
-        cells = self._provenance()["cells"]
+        cells = self._read("provenance.json")["cells"]
         return {name: chain(cell["evaluation"]) for name, cell in cells.items() if cell["evaluation"]}
 
-    def _provenance(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / "provenance.json").read_bytes())
+    def _read(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / name).read_bytes())
         return found
 
 

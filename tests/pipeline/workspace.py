@@ -15,7 +15,7 @@ from stages.launching.forkserver import fork_server
 from tests.pipeline.small_params import write_small
 
 ROOT = Path(__file__).resolve().parents[2]
-USERS = ("tests/faults/", "tests/pipeline/", "tests/recipes/", "tests/tools/test_results_doctor.py")
+USERS = ("tests/editions/", "tests/faults/", "tests/pipeline/", "tests/recipes/", "tests/tools/test_results_doctor.py")
 
 
 def call(folder: Path, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,6 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from repro import paths
-from repro.data.dataset import open_dataset
 from repro.data.episodes import read_tasks
 from repro.data.summary import DatasetSummary, summarise_dataset
 from repro.editions.edition import ABOUT, EDITIONS, LIBRARIES, NAME, SAMPLES, About, Dataset, Edition
