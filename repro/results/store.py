@@ -61,6 +61,11 @@ class Sample:
     same_classes: bool = False
 
 
+def kind_of_tasks(cell: Cell, seed: int, group: str) -> str:
+    """What all cells share a list of; FSL and GFSL do."""
+    return f"{cell.dataset}/{seed}/{cell.shot}/{group.removeprefix('g')}"
+
+
 class Results:
     """The records below one folder, `<cell>/<seed>/`. What was not measured reads as None."""
 
@@ -106,7 +111,7 @@ class Results:
     ) -> tuple[str, str]:
         """The kind of tasks (FSL and GFSL share a list) and the digest of their list."""
         group, digest = records.task_list(reading.protocol, way)
-        kind = f"{reading.cell.dataset}/{seed}/{reading.cell.shot}/{group.removeprefix('g')}"
+        kind = kind_of_tasks(reading.cell, seed, group)
         known, cell = self._lists.setdefault(kind, (digest, reading.cell.name))
         if not digest or digest != known:
             other = f", {cell} on {known or 'nothing'}" if cell != reading.cell.name else ""
