@@ -1,6 +1,7 @@
 """One edition of the small grid, in a clone that has nothing but what git keeps."""
 
 import shutil
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 
@@ -35,3 +36,13 @@ def clone(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def edition(clone: Path) -> Edition:
     return Edition(EDITIONS / NAME)
+
+
+@pytest.fixture
+def beside(workspace: tuple[Path, list[str]], kept: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The workspace with the edition of it."""
+    folder = workspace[0]
+    shutil.copytree(kept / EDITIONS, folder / EDITIONS)
+    monkeypatch.chdir(folder)
+    yield folder
+    shutil.rmtree(folder / EDITIONS)

@@ -1,15 +1,13 @@
 """tools/compare and tools/doctor --edition: a difference is found where it is, and nowhere else."""
 
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from repro.editions.edition import EDITIONS, Edition
+from repro.editions.edition import Edition
 from repro.errors import BadInput
 from repro.results.records import RECORDS, TASKS, read_records
 from tests.editions.conftest import NAME
@@ -18,16 +16,6 @@ from tools.editions.diagnosis import check_edition
 
 pytestmark = pytest.mark.timeout(1200)
 PLANTED = "mini-castle-1shot"
-
-
-@pytest.fixture
-def beside(workspace: tuple[Path, list[str]], kept: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The workspace with the edition of it."""
-    folder = workspace[0]
-    shutil.copytree(kept / EDITIONS, folder / EDITIONS)
-    monkeypatch.chdir(folder)
-    yield folder
-    shutil.rmtree(folder / EDITIONS)
 
 
 def by_task(folder: Path, planted: float) -> pd.DataFrame:
