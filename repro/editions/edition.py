@@ -39,7 +39,10 @@ class Dataset:
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What `edition.json` says; `layouts` are by dataset and seed, `lists` by digest."""
+    """What `edition.json` says; `layouts` are by dataset and seed, `lists` by digest.
+
+    `copied` are rendered files that take more than the kept records, and are taken over as they are.
+    """
 
     name: str
     benchmark: str
@@ -47,6 +50,7 @@ class About:
     seeds: tuple[int, ...]
     commit: str
     libraries: dict[str, str]
+    copied: tuple[str, ...]
     datasets: dict[str, Dataset]
     layouts: dict[str, Layout]
     lists: dict[str, DrawnList]

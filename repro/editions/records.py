@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from repro.editions.columns import absolute, counted, relative, restored
 from repro.errors import BadInput, one_line
 from repro.files import seal, whole_file
+from repro.paths import ORIGIN
 from repro.results import records as whole
 from repro.results.cell_records import read_curve
 from repro.results.kept_estimates import ESTIMATES, as_plain
@@ -26,6 +27,7 @@ from repro.results.store import Cell, Reading, Results
 VALUES, FACTS = "records.parquet", "records.json"
 COUNT, VALUE = "count.", "value."  # of the names of columns
 AREA = "ausuc"
+METRICS = "metrics.json"  # beside a record
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Keeping:
         self.results, self.wanted, self.queries = results, wanted, queries
         self.groups: list[Group] = []
         self.parts: list[dict[str, np.ndarray]] = []
-        self.facts: dict[str, dict[str, Any]] = {"cells": {}, "curves": {}, "estimates": {}}
+        self.facts: dict[str, dict[str, Any]] = {"cells": {}, "curves": {}, "estimates": {}, "metrics": {}}
 
     def add(self, cell: Cell) -> None:
         """Take the records of every seed of a cell. Raises BadInput where one is none of ours."""
@@ -74,6 +76,9 @@ class Keeping:
                 **records.metadata,
                 whole.WHOLE: whole.record_digest(folder / whole.RECORDS),
             }
+            metrics = folder / METRICS
+            if len(self.results.folders(cell)) == 1 and metrics.is_file():  # what one seed's images are worth
+                self.facts["metrics"][f"{cell.name}/{seed}"] = json.loads(metrics.read_bytes())
             if curves:
                 self.facts["curves"][f"{cell.name}/{seed}"] = curves
         if estimates:
@@ -146,7 +151,7 @@ def restore_records(edition: Path, results: Path, origins: Mapping[str, Any]) ->
         if sum(group.tasks for group in groups) != table.num_rows:
             raise ValueError(f"it has {table.num_rows} rows, {FACTS} speaks of others")
         columns = _by_record(groups, table)
-        cells, curves, estimates = (facts[name] for name in ("cells", "curves", "estimates"))
+        cells, curves, estimates, metrics = (facts[name] for name in ("cells", "curves", "estimates", "metrics"))
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         message = f"{edition / VALUES}: not the records of an edition ({one_line(error)})"
         raise BadInput(f"{message}; get the edition's folder anew, as with `git checkout {edition}`") from error
@@ -155,8 +160,10 @@ def restore_records(edition: Path, results: Path, origins: Mapping[str, Any]) ->
         folder.mkdir(parents=True)
         whole.write_records(folder / whole.RECORDS, rows, cells[name])
         whole.write_json(folder / whole.CURVES, curves.get(name, {}))
-        if origins.get(name):
-            whole.write_json(folder / "origin.json", origins[name])
+        if name in metrics:
+            whole.write_json(folder / METRICS, metrics[name])
+        if name in origins:
+            whole.write_json(folder / ORIGIN, origins[name])
         seal(folder)
     for cell, groups_of_cell in estimates.items():
         whole.write_json(results / cell / ESTIMATES, groups_of_cell)

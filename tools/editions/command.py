@@ -61,7 +61,8 @@ def _say(edition: Edition, others: list[str], done: str) -> int:
         message = f"{edition.name}: {done}; {len(others)} files are not as kept: {', '.join(others)}"
         print(f"{message} (kept at commit {edition.about.commit[:12] or 'unknown'})")
         return 1
-    print(f"{edition.name}: {done}, every byte as kept")
+    copied = f"; {', '.join(edition.about.copied)} taken over" if edition.about.copied else ""
+    print(f"{edition.name}: {done}, every byte as kept{copied}")
     return 0
 
 

@@ -1,5 +1,6 @@
 """Render an edition again from its committed records: no training, no dataset, nothing but its folder and the code."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
@@ -32,6 +33,8 @@ def rendered(edition: Edition, root: Path) -> Iterator[tuple[Path, Rendered]]:
         restore_records(absolute.folder, folder / paths.ALL_RESULTS, absolute.origins())
         with chdir(folder):
             result = render(settings, _facts(absolute), absolute.contents(), root / paths.PAPER)
+        for copied in edition.about.copied:
+            shutil.copy(absolute.folder / copied, folder / paths.PAPER / copied)
         yield folder / paths.PAPER, result
 
 
