@@ -164,7 +164,7 @@ _CITED = ("ifsl", "dfsl", "protonet", *QUOTED_LABELS)
 _DOMAIN_ROWS = _methods("dfsl", "castle_minus", "castle", "acastle")
 _DOMAIN_TITLE = "1-shot GFSL on {dataset} with {seen} seen and 5 unseen classes, the unseen ones of one domain"
 
-TABLES = (
+TABLES: tuple[Table, ...] = (
     Table("T1a", "heterogeneous", _DOMAIN_TITLE, ("Measures",), _DOMAIN_COLUMNS, _DOMAIN_ROWS),
     Table("T1b", "office", _DOMAIN_TITLE, ("Measures",), _DOMAIN_COLUMNS, _DOMAIN_ROWS),
     Table(

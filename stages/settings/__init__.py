@@ -1,7 +1,6 @@
 """One typed way for settings: params.yaml and paper/grid.yaml become one small file for every stage.
 
-yaml_planned.py      what a command line asks for, and what was planned for it
-files.py   reading YAML as DVC reads it
+yaml_files.py   reading YAML as DVC reads it
 params.py       params.yaml
 machine.py      its part that decides no result
 grid.py         paper/grid.yaml

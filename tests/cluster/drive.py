@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from stages.settings.params import Resources  # noqa: E402
+from stages.settings.machine import Resources  # noqa: E402
 from stages.tracking import bad_input_exits  # noqa: E402
 from tools.scheduling import command  # noqa: E402
 

@@ -43,7 +43,14 @@ Process = subprocess.Popen[str]
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that looks like the repository, with a stage of its own."""
     (tmp_path / "stages").mkdir()
-    for name in ("repro", "stages/__init__.py", "stages/__main__.py", "stages/launching", "stages/tracking"):
+    for name in (
+        "repro",
+        "stages/__init__.py",
+        "stages/__main__.py",
+        "stages/launching",
+        "stages/settings",
+        "stages/tracking",
+    ):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "stages" / "probe.py").write_text(PROBE)
     monkeypatch.setenv("MARK", "seen")
