@@ -8,13 +8,14 @@ import pytest
 
 from repro import paths
 from repro.editions.columns import absolute, counted, relative, restored
-from repro.editions.edition import EDITIONS, Edition
-from repro.editions.records import restore_records
+from repro.editions.edition import EDITIONS, Edition, names
+from repro.editions.restoring import restore_records
 from repro.errors import BadInput
 from repro.results.records import MEASURES, RECORDS, read_records
 from tests.editions.conftest import NAME
 from tools.editions.command import ACTIONS
-from tools.editions.pages import BEGIN, END, matrix, page, with_matrix
+from tools.editions.findings import findings
+from tools.editions.pages import BEGIN, END, matrix, page, pages, with_matrix
 from tools.editions.rebuilding import RENDERED
 
 pytestmark = pytest.mark.timeout(1200)
@@ -99,13 +100,17 @@ def test_the_matrix_shows_every_claim_with_the_papers_effect_and_the_editions_ve
     assert "[report.html](small/report.html)" in page([edition])
 
 
+def test_the_findings_name_every_judged_claim_and_the_numbers_behind_hm(edition: Edition) -> None:
+    text = findings([edition])
+    for claim in edition.claims().values():
+        assert (f"- {claim['statement']} (" in text) == (claim["verdict"] != "described")
+    assert "| castle | " in text and "AUSUC" in text
+
+
 def test_the_pages_are_those_of_the_committed_editions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    from repro.editions.edition import names
-
     editions = [Edition(EDITIONS / name) for name in names()]
     if not editions:
         pytest.skip("no edition is committed yet")
-    assert (EDITIONS / "README.md").read_text() == page(editions)
-    text = Path("README.md").read_text()
-    assert with_matrix(text, matrix(editions)) == text
+    for file, text in pages(editions, Path("README.md").read_text()).items():
+        assert file.read_text() == text, f"{file}: run `tools/edition pages`"

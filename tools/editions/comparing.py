@@ -15,7 +15,7 @@ from repro import paths
 from repro.data.summary import summarise_dataset
 from repro.editions.differences import Agreement, Difference, Side, differences
 from repro.editions.edition import EDITIONS, Edition, names
-from repro.editions.records import restore_records
+from repro.editions.restoring import restore_records
 from repro.editions.sides import RecordsSide, published_side, table_side
 from repro.errors import BadInput
 from repro.files import whole_file

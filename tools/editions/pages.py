@@ -5,26 +5,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from repro import paths
 from repro.editions.edition import EDITIONS, Edition, names
 from repro.errors import BadInput
 from repro.files import whole_file
+from tools.editions.findings import findings
+from tools.editions.tables import NOTHING, row
 
-PAGE, README = EDITIONS / "README.md", Path("README.md")
+PAGE, FINDINGS, README = EDITIONS / "README.md", paths.PAPER / "FINDINGS.md", Path("README.md")
 PAPER_SCALE = "paper"  # the edition of the paper's own datasets, once somebody has run it
 BEGIN, END = "<!-- claims × editions -->\n", "<!-- end of claims × editions -->"
-NOTHING = "–"
 BYTES = 1_000_000
 
 
 def write_pages() -> list[Path]:
-    """Write the list of editions, and the matrix between its marks in README.md; gives what was written."""
-    editions = [Edition(EDITIONS / name) for name in names()]
-    with whole_file(PAGE) as partial:
-        partial.write_text(page(editions), encoding="utf-8")
-    text = README.read_text(encoding="utf-8")
-    with whole_file(README) as partial:
-        partial.write_text(with_matrix(text, matrix(editions)), encoding="utf-8")
-    return [PAGE, README]
+    """Write the list of editions, the findings and the matrix in README.md; gives what was written."""
+    texts = pages([Edition(EDITIONS / name) for name in names()], README.read_text(encoding="utf-8"))
+    for file, text in texts.items():
+        with whole_file(file) as partial:
+            partial.write_text(text, encoding="utf-8")
+    return list(texts)
+
+
+def pages(editions: Sequence[Edition], readme: str) -> dict[Path, str]:
+    """Every page that is written from editions; raises BadInput where the README lacks its marks."""
+    return {PAGE: page(editions), FINDINGS: findings(editions), README: with_matrix(readme, matrix(editions))}
 
 
 def with_matrix(text: str, table: str) -> str:
@@ -78,11 +83,11 @@ def matrix(editions: Sequence[Edition]) -> str:
     columns = [edition.name for edition in editions]
     empty = [] if PAPER_SCALE in columns else ["paper scale"]
     head = ["claim of the paper", "shown in", "paper's effect", *columns, *empty]
-    lines = [_row(head), _row(["---"] * len(head))]
+    lines = [row(head), row(["---"] * len(head))]
     for key, claim in rows.items():
         found = [_effect(claims[name].get(key)) for name in columns]
         published = claim["decided"]["published"]
-        lines.append(_row([claim["statement"], claim["shown_in"], published, *found, *([NOTHING] * len(empty))]))
+        lines.append(row([claim["statement"], claim["shown_in"], published, *found, *([NOTHING] * len(empty))]))
     notes = ["", *(f"**{each.name}**: {each.about.benchmark}, {_seeds(each)}." for each in editions)]
     if empty:
         notes.append("**paper scale**: the paper's own datasets and backbones have not been run.")
@@ -100,7 +105,3 @@ def _effect(claim: Mapping[str, Any] | None) -> str:
 def _seeds(edition: Edition) -> str:
     number = len(edition.about.seeds)
     return "one seed" if number == 1 else f"{number} seeds"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

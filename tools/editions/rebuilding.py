@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 from repro import paths
 from repro.editions.edition import SAMPLES, Edition
-from repro.editions.records import restore_records
+from repro.editions.restoring import restore_records
 from repro.report.facts import DatasetFacts
 from repro.report.paper import Rendered
 from stages.paper import render
