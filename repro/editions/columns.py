@@ -14,16 +14,16 @@ Columns = Mapping[str, np.ndarray]
 
 # Measures that count right queries, and what each is kept relative to: most of what is lost in the joint label set is
 # small, and small numbers take less room.
-COUNTS: dict[str, str | None] = {
-    "s_s": None,
-    "u_u": None,
+COUNTS = {
+    "s_s": "",
+    "u_u": "",
     "s_su": "s_s",
     "u_su": "u_u",
     "cal_s_su": "s_su",
     "cal_u_su": "u_su",
-    "syn_s": None,
-    "proto_s": None,
-    "many_s": None,
+    "syn_s": "",
+    "proto_s": "",
+    "many_s": "",
 }
 
 
