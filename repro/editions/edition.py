@@ -99,7 +99,12 @@ class Edition:
             return step | {"inputs": {role: chain(inner) for role, inner in step["inputs"].items()}}
 
         cells = self._read("provenance.json")["cells"]
-        return {name: chain(cell["evaluation"]) for name, cell in cells.items() if cell["evaluation"]}
+        return {
+            f"{cell}/{seed}": chain(record["evaluation"])
+            for cell, seeds in cells.items()
+            for seed, record in seeds.items()
+            if record["evaluation"]
+        }
 
     def _read(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.folder / name).read_bytes())

@@ -96,6 +96,7 @@ class RedrawnContents:
             if tasks.digest != digest:
                 message = f"{listed.dataset}, seed {listed.seed}, {asdict(listed.spec)}: the tasks drawn are"
                 raise BadInput(f"{message} {tasks.digest}, the edition has {digest}; check out the commit that kept it")
-            named = (tasks.classes_TW, tasks.support_TWK, tasks.query_TWQ, tasks.seen_TQ)
-            self._drawn[digest] = TaskContents(*(part.numpy() for part in named))
+            self._drawn[digest] = TaskContents(
+                tasks.classes_TW.numpy(), tasks.support_TWK.numpy(), tasks.query_TWQ.numpy(), tasks.seen_TQ.numpy()
+            )
         return self._drawn.get(digest)

@@ -40,7 +40,7 @@ class L2MLPlus(FixedSeen):
     card = MethodCard(
         "L2ML+",
         citation="Ours: L2ML from prototypes at the length of the seen classifiers, trained jointly",
-        look=Look("#0173b2", "X", "--"),
+        look=Look("#5d3a9b", "X", "--"),
     )
     default_training = {"steps": 500, "lr": 0.003}
 

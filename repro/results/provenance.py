@@ -14,12 +14,10 @@ from repro.results.store import Reading
 
 @dataclass(frozen=True)
 class Origin:
-    """One evaluated cell: where its record lies, the record's hash, and the evaluation; None where none was noted.
+    """One evaluated seed of a cell: its record, the hash of that, and the evaluation where one was noted."""
 
-    `name` is the cell's, with the seed's folder where each seed has one.
-    """
-
-    name: str
+    cell: str
+    seed: str
     record: str
     sha256: str
     evaluation: Step | None
@@ -41,8 +39,8 @@ class Traced:
 
 def origin(results: Path, folder: Path) -> Origin:
     """Trace the record in one folder below that of all results."""
-    record, name = folder / RECORDS, folder.relative_to(results)
-    return Origin(name.as_posix(), record.as_posix(), record_digest(record), read_origin(folder, name.parts[0]))
+    record, (cell, seed) = folder / RECORDS, folder.relative_to(results).parts
+    return Origin(cell, seed, record.as_posix(), record_digest(record), read_origin(folder, cell))
 
 
 def all_steps(origins: Iterable[Origin]) -> dict[str, Step]:
@@ -52,17 +50,18 @@ def all_steps(origins: Iterable[Origin]) -> dict[str, Step]:
 
 
 def as_json(origins: list[Origin], numbers: list[Traced]) -> str:
-    """The whole of provenance.json: every shown number, cells once, steps once."""
+    """The whole of provenance.json: every shown number, each cell with its seeds, steps once."""
+    cells: dict[str, dict[str, Any]] = {}
+    for each in origins:
+        evaluation = each.evaluation and each.evaluation.key
+        cells.setdefault(each.cell, {})[each.seed] = {
+            "record": each.record,
+            "sha256": each.sha256,
+            "evaluation": evaluation,
+        }
     content = {
         "numbers": [_number(number) for number in numbers],
-        "cells": {
-            each.name: {
-                "record": each.record,
-                "sha256": each.sha256,
-                "evaluation": each.evaluation and each.evaluation.key,
-            }
-            for each in origins
-        },
+        "cells": cells,
         "steps": {key: _step(step) for key, step in all_steps(origins).items()},
     }
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

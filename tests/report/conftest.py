@@ -97,5 +97,5 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Paper:
     folder = tmp_path_factory.mktemp("paper")
     results, out = folder / "results", folder / "out"
     write_results(results, noisy(), skip=lambda cell: cell.name == MISSING)
-    (results / OF_BEFORE / ORIGIN).unlink()
+    (results / OF_BEFORE / "0" / ORIGIN).unlink()
     return Paper(results, out, render(results, out, main=True))

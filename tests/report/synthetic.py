@@ -38,11 +38,8 @@ def noisy(tasks: int = 64, spread: float = 4.0) -> Values:
     return values
 
 
-def write_cell(
-    folder: Path, cell: Cell, groups: Collection[tuple[str, int]], values: Values, seed: int | None = None
-) -> None:
-    """Write one cell as evaluation does: tasks.parquet, metrics.json and curve.json; of a seed where one is given."""
-    below, of_seed = ("", "") if seed is None else (str(seed), f"-{seed}")
+def write_cell(folder: Path, cell: Cell, groups: Collection[tuple[str, int]], values: Values, seed: int = 0) -> None:
+    """Write one cell as evaluation does: tasks.parquet, metrics.json and curve.json."""
     columns: dict[str, list[np.ndarray]] = {name: [] for name in (*KEYS, *MEASURES)}
     for protocol, way in groups:
         measured = {name: values(cell, protocol, way, name) for name in OF_PROTOCOL[protocol]}
@@ -54,11 +51,9 @@ def write_cell(
             columns[name].append(measured.get(name, np.full(tasks, np.nan)))
     metadata = {
         "cell": cell.name,
-        "tasks": {
-            f"{protocol}_{way}way": f"list-{cell.dataset}-{cell.shot}-{way}{of_seed}" for protocol, way in groups
-        },
+        "tasks": {f"{protocol}_{way}way": f"list-{cell.dataset}-{cell.shot}-{way}-{seed}" for protocol, way in groups},
     }
-    place = folder / cell.name / below
+    place = folder / cell.name / str(seed)
     write_records(place / "tasks.parquet", {name: np.concatenate(parts) for name, parts in columns.items()}, metadata)
     write_json(place / "metrics.json", summarise(read_records(place / "tasks.parquet")))
     unseen = np.linspace(0, 100, 21)

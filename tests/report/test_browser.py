@@ -143,7 +143,7 @@ def test_a_number_leads_by_clicks_to_its_dataset(page: WebDriver) -> None:
     shown = number.text
     click(page, "[data-place='T2/castle/1shot_hm'] a")
     assert dialog.is_displayed() and page.find_element(By.ID, "chain-title").text == shown
-    for words in ("T2, CASTLE", "mini-castle-1shot/tasks.parquet", "dvc repro evaluate@mini-castle-1shot"):
+    for words in ("T2, CASTLE", "mini-castle-1shot/0/tasks.parquet", "dvc repro evaluate@mini-castle-1shot"):
         assert words in dialog.text
     click(page, "#chain .step summary")
     for title, link in (
@@ -171,7 +171,7 @@ def test_every_step_leads_to_the_users_own_run(page: WebDriver, paper: Paper) ->
 def test_every_number_of_ours_is_clickable(page: WebDriver) -> None:
     click(page, "#table-measures tbody tr:nth-child(2) td:nth-child(5)")
     cell = page.find_element(By.CSS_SELECTOR, "#table-measures tbody tr:nth-child(2)").get_attribute("data-cell")
-    assert f"{cell}/tasks.parquet" in page.find_element(By.ID, "chain").text
+    assert f"{cell}/0/tasks.parquet" in page.find_element(By.ID, "chain").text
     unlinked = "return [...document.querySelectorAll('#tables .ours')].filter(each => !each.closest('a')).length"
     assert page.execute_script(unlinked) == 0
     missing = (

@@ -100,7 +100,7 @@ class Elements(HTMLParser):
 
 def test_the_report_shows_hostile_text_as_text() -> None:
     step = Step(HOSTILE, HOSTILE, 0, {HOSTILE: HOSTILE}, HOSTILE, HOSTILE, {})
-    origin = Origin(HOSTILE, HOSTILE, HOSTILE, replace(step, inputs={HOSTILE: step}))
+    origin = Origin(HOSTILE, "0", HOSTILE, HOSTILE, replace(step, inputs={HOSTILE: step}))
     cell = CellView(HOSTILE, (HOSTILE,), (origin,), HOSTILE)
     page = render_report(
         PAPER / "templates",

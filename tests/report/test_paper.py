@@ -62,9 +62,11 @@ def test_every_shown_number_traces_to_its_record(paper: Paper) -> None:
 
 def test_the_chain_leads_from_a_cell_to_its_dataset_and_to_the_users_own_runs(paper: Paper) -> None:
     provenance = json.loads((paper.out / "provenance.json").read_text())
-    castle = provenance["cells"]["mini-castle-1shot"]
+    castle = provenance["cells"]["mini-castle-1shot"]["0"]
     evaluation = provenance["steps"][castle["evaluation"]]
-    assert evaluation["output"] == castle["sha256"] == sha256(paper.results / "mini-castle-1shot" / "tasks.parquet")
+    assert (
+        evaluation["output"] == castle["sha256"] == sha256(paper.results / "mini-castle-1shot" / "0" / "tasks.parquet")
+    )
     training = provenance["steps"][evaluation["inputs"]["model"]]
     pretraining = provenance["steps"][training["inputs"]["pretrained"]]
     dataset = provenance["steps"][pretraining["inputs"]["dataset"]]
@@ -72,7 +74,7 @@ def test_the_chain_leads_from_a_cell_to_its_dataset_and_to_the_users_own_runs(pa
     assert [step["stage"] for step in chain] == ["evaluate", "train", "pretrain", "splits"]
     assert all(step["settings"] and len(step["code"]) == 64 for step in chain)
     assert training["run"] == f"runs/by_output/{training['output']}/run.json"
-    assert provenance["cells"][OF_BEFORE]["evaluation"] is None
+    assert provenance["cells"][OF_BEFORE]["0"]["evaluation"] is None
 
 
 def test_every_number_in_the_tables_is_listed(paper: Paper) -> None:

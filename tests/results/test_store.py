@@ -40,7 +40,7 @@ def test_values_are_those_that_were_written(results: Results) -> None:
 
 
 def test_estimates_agree_with_the_evaluations_own_summary(results: Results) -> None:
-    summary = summarise(read_records(results.folder / CELL.name / "tasks.parquet"))
+    summary = summarise(read_records(results.folder / CELL.name / "0" / "tasks.parquet"))
     for way in (5, 20):
         found = results.estimate(Reading(CELL, "gfsl", way, "hm"))
         assert found is not None
@@ -131,10 +131,10 @@ def test_the_curve_is_the_mean_of_the_seeds(tmp_path: Path) -> None:
 def test_records_of_another_task_list_are_refused(tmp_path: Path) -> None:
     write_cell(tmp_path, CELL, GROUPS, noisy(tasks=32))
     foreign, silent = Cell("mini", "dfsl", 1), Cell("mini", "protonet", 1)
-    lists = read_records(tmp_path / CELL.name / "tasks.parquet").metadata["tasks"]
+    lists = read_records(tmp_path / CELL.name / "0" / "tasks.parquet").metadata["tasks"]
     for cell, named in ((foreign, lists | {"gfsl_5way": "ffff", "seen_64way": "ffff"}), (silent, {})):
         write_cell(tmp_path, cell, GROUPS, noisy(tasks=32))
-        file = tmp_path / cell.name / "tasks.parquet"
+        file = tmp_path / cell.name / "0" / "tasks.parquet"
         rows = read_records(file)
         write_records(file, rows.columns, {**rows.metadata, "tasks": named})
         seal(file.parent, file.name)
@@ -165,8 +165,8 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_a_summary_holds_both_intervals_where_the_task_list_is_known(tmp_path: Path) -> None:
     write_cell(tmp_path, CELL, GROUPS, noisy(tasks=32))
-    records = read_records(tmp_path / CELL.name / "tasks.parquet")
-    lists = {"list-mini-1-5": draw_contents(np.random.default_rng(0), 50, 5)}
+    records = read_records(tmp_path / CELL.name / "0" / "tasks.parquet")
+    lists = {"list-mini-1-5-0": draw_contents(np.random.default_rng(0), 50, 5)}
     known, unknown = (summarise(records, lists.get)[group]["hm"] for group in ("gfsl_5way", "gfsl_20way"))
     found = Results(tmp_path, {"mini": 20}, lists.get).estimate(Reading(CELL, "gfsl", 5, "hm"))
     assert found is not None

@@ -1,6 +1,7 @@
 """The user and password of REPRO_MONGO_URL are in no file and no output, whatever goes wrong."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.bad_inputs.asking import ROOT, ask
-from tests.conftest import write_tiny_dataset
+from tests.conftest import note_origin, write_tiny_dataset
 from tests.pipeline.small_params import write_small
 from tests.tracking.conftest import services
 
@@ -21,7 +22,8 @@ SECRETS = (USER, PASSWORD, "s3cret/w0rd")
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     write_small(tmp_path)
-    write_tiny_dataset(tmp_path / "data" / "mini")
+    write_tiny_dataset(tmp_path / "data" / "mini" / "0")
+    note_origin(tmp_path / "data" / "mini" / "0")
     for name in ("repro", "stages", "requirements.lock"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
@@ -43,17 +45,18 @@ def written(folder: Path) -> str:
 
 
 def test_a_stage_that_ends_well_and_one_that_fails_keep_them_to_themselves(workspace: Path) -> None:
-    said = stage(workspace, "episodes", "mini")
+    planned, said = stage(workspace, "plan"), stage(workspace, "episodes", "mini")
     assert said.startswith("0 ") and "tools/sync" in said
-    (workspace / "data" / "mini" / "manifest.parquet").write_bytes(b"")
+    shutil.rmtree(workspace / "episodes")
+    (workspace / "data" / "mini" / "0" / "manifest.parquet").write_bytes(b"")
     failed = stage(workspace, "episodes", "mini")
     assert failed.startswith("2 ") and "manifest.parquet: content is" in failed
     wrong = stage(workspace, "episodes", "mini", url=URL.replace(":1/", ":port/"))
     assert wrong.startswith("2 ")
     kept = written(workspace)
-    assert kept.count("run.json") >= 3
+    assert kept.count("run.json") >= 4
     for secret in SECRETS:
-        assert secret not in said + failed + wrong
+        assert secret not in planned + said + failed + wrong
         assert secret not in kept
 
 

@@ -237,7 +237,10 @@ def test_json_has_every_finding_and_all_counts(tmp_path: Path, monkeypatch, caps
         (["image_folder", "root"], "'root' is no option of this source, expected key=value"),
         (["office_home"], "no root given, expected root="),
         (["office_home", "root=/x", "root=/y"], "root is given twice"),
-        (["office_home", "root=/x", "extra=&a [*a]"], "not plain YAML"),
+        (
+            ["office_home", "root=/x", "extra=&a [*a]"],
+            "has more values or levels than any settings, expected plain YAML",
+        ),
         (["office_home", "root=/x", "extra=" + "[" * 5000], "not plain YAML"),
         (["office_home", "root=/\udcff"], "is not in UTF-8"),
         (["office_home", "root=/x", "--seed", "-1"], "invalid int value: '-1'"),
@@ -261,6 +264,8 @@ def entry(folder: Path, root: Path) -> None:
         "options": {"root": str(root), "classes": [1, 1, 1], "extra": 4},
     }
     (folder / "params.yaml").write_text(yaml.safe_dump(facts))
+    (folder / "paper").mkdir()
+    shutil.copy(ROOT / "paper" / "grid.yaml", folder / "paper")
 
 
 @pytest.mark.parametrize("named", [True, False])
