@@ -14,7 +14,8 @@ def with_rows(
 
     A method stands where its dataset has an evaluated cell of it, and everywhere, as dashes, while it has none at all.
     """
-    takers: list[Table | Figure] = [each for each in (*TABLES, *FIGURES) if each.takes_rows]
+    all_of_them: tuple[Table | Figure, ...] = (*TABLES, *FIGURES)
+    takers = [each for each in all_of_them if each.takes_rows]
     datasets = {
         method: {each.dataset for each in takers if any(map(evaluated, each.cells_of(method)))} for method in methods
     }

@@ -32,7 +32,7 @@ from stages.settings.resolving import Resolver
 from tools.editions.rebuilding import RENDERED, differing, rendered
 
 MAY_TAKE_MORE = ("report.html",)  # it may show single images and whole trainings
-CHOSEN = {"params.yaml": paths.PARAMS, "grid.yaml": paths.GRID, "dvc.lock": paths.LOCK}
+CHOSEN = {Path("params.yaml"): paths.PARAMS, Path("grid.yaml"): paths.GRID, Path("dvc.lock"): paths.LOCK}
 
 
 def keep(name: str) -> Edition:

@@ -80,7 +80,7 @@ def _checked(file: Path, folder: Path) -> Edition:
     if not (folder / METADATA).is_file() or not (folder / SUMS).is_file() or not (folder / EDITION / ABOUT).is_file():
         raise BadInput(f"{file}: lacks {METADATA}, {SUMS} or an edition, expected {EXPECTED}")
     listed = (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
-    sums = dict(reversed(line.split("  ", 1)) for line in listed if "  " in line)
+    sums = {name: digest for digest, name in (line.split("  ", 1) for line in listed if "  " in line)}
     present = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     for name in sorted((sums.keys() | present.keys()) - {SUMS, METADATA}):
         if name not in present or sha256(present[name]) != sums.get(name):
