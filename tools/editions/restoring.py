@@ -112,4 +112,5 @@ def _put_on(edition: Edition) -> None:
             shutil.rmtree(file, ignore_errors=True)
             shutil.copytree(source, file)
         else:
+            file.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, file)
