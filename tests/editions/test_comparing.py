@@ -104,7 +104,8 @@ def test_the_doctor_names_what_differs_in_a_clone(
 ) -> None:
     params = clone / "params.yaml"
     params.write_text(params.read_text().replace("shot: 1", "shot: 5", 1))
-    (clone / "repro" / "methods" / "protonet.py").open("a").write("\n# edited\n")
+    method = clone / "repro" / "methods" / "protonet.py"
+    method.write_text(method.read_text() + "\n# edited\n")
     assert check_edition(clone, NAME) == 1
     said = capsys.readouterr().out
     assert "settings: differ in 1 places\n  shot: 1 → 5" in said
