@@ -23,6 +23,7 @@ ALLOWED = re.compile(
     rf"|{SUMS}|{METADATA}"
 )
 EXPECTED = "a bundle that `tools/bundle NAME` wrote"
+LEFT_OUT = ("models", "data")  # what a bundle may lack
 MOST_BYTES = 200 * 2**30
 
 
@@ -44,7 +45,16 @@ def restore(file: Path) -> Edition:
     checkout = dvc("checkout", "--quiet", "--force", "--allow-missing")
     if checkout.returncode:
         raise BadInput(f"`dvc checkout` fails ({one_line(checkout.stderr):.300}); repair what it names, run it again")
+    _drop_empty_folders(*(Path(top) for top in LEFT_OUT))
     return Edition(target)
+
+
+def _drop_empty_folders(*tops: Path) -> None:
+    """Remove what a checkout leaves of outputs that are not in the bundle: DVC would take it for another content."""
+    for top in tops:
+        for folder in (*sorted(top.rglob("*"), reverse=True), top):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
 
 
 def _require_no_edits() -> None:
