@@ -42,7 +42,7 @@ def dvc_problems(changed: set[str]) -> Iterator[str]:
             outs |= {path: (stage, state) for path, state in change.get("changed outs", {}).items()}
             others.setdefault(stage, []).extend(change.get("changed deps", {}).items())
     changed.update(outs)
-    copies, written = Cache(Path(dvc("cache", "dir").stdout.strip())), read_outputs()
+    copies, written = local_cache(), read_outputs()
     for path, (stage, state) in outs.items():
         output = written.get(path)
         file = copies.changed_file(output) if output else path
@@ -76,9 +76,9 @@ class Output:
     md5: str
 
 
-def read_outputs() -> dict[str, Output]:
+def read_outputs(lock: Path = paths.LOCK) -> dict[str, Output]:
     """Every output of dvc.lock by its path."""
-    stages = yaml.safe_load(paths.LOCK.read_text())["stages"] if paths.LOCK.is_file() else {}
+    stages = yaml.safe_load(lock.read_text())["stages"] if lock.is_file() else {}
     return {
         out["path"]: Output(Path(out["path"]), name, str(out.get("md5", "")))
         for name, stage in stages.items()
@@ -104,10 +104,12 @@ class Cache:
 
     def files(self, output: Output) -> dict[Path, str]:
         """The files of an output by path; of a folder whose list is lost, none."""
+        return self.files_of(output) if not output.md5.endswith(".dir") or self.has(output.md5) else {}
+
+    def files_of(self, output: Output) -> dict[Path, str]:
+        """The same where the list is known to be sound."""
         if not output.md5.endswith(".dir"):
             return {output.path: output.md5}
-        if not self.has(output.md5):
-            return {}
         listed = json.loads(self.place(output.md5).read_text())
         return {output.path / entry["relpath"]: entry["md5"] for entry in listed}
 
@@ -123,6 +125,11 @@ class Cache:
         """The first file of an output that is not what was written; the output where none is known."""
         files = self.files(output).items()
         return next((file for file, md5 in files if not file.is_file() or md5_of(file) != md5), output.path)
+
+
+def local_cache() -> Cache:
+    """The one of this clone."""
+    return Cache(Path(dvc("cache", "dir").stdout.strip()))
 
 
 def md5_of(file: Path) -> str:

@@ -36,7 +36,7 @@ def cells_behind(
     What the claims' second verdict looks at is not needed, but counts where it was evaluated.
     """
     readers: dict[Cell, list[tuple[str, Reading]]] = {}
-    for reader, reading in (*_shown(tables, figures), *_judged(claims, evaluated)):
+    for reader, reading in read_by(tables, figures, claims, evaluated):
         readers.setdefault(reading.cell, []).append((reader, reading))
     return [
         CellNeed(
@@ -52,6 +52,17 @@ def with_further(needs: Sequence[CellNeed], cells: Sequence[Cell]) -> list[CellN
     """These needs and, for cells that nothing needs, an entry without a reader."""
     known = {need.cell for need in needs}
     return [*needs, *(CellNeed(cell, frozenset(), ()) for cell in cells if cell not in known)]
+
+
+def read_by(
+    tables: Sequence[Table],
+    figures: Sequence[Figure],
+    claims: Sequence[Claim],
+    evaluated: Callable[[Cell], bool],
+) -> Iterator[tuple[str, Reading]]:
+    """Everything that is read task by task, with the key of the table, figure or claim that reads it."""
+    yield from _shown(tables, figures)
+    yield from _judged(claims, evaluated)
 
 
 def shown_datasets(rows: Sequence[str] = ()) -> list[str]:

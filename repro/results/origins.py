@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from repro.errors import BadInput
-from repro.files import check_seal, sha256
+from repro.files import check_seal
 from repro.paths import ORIGIN
-from repro.results.records import RECORDS
+from repro.results.records import RECORDS, record_digest
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def read_origin(folder: Path, cell: str) -> Step | None:
         step = _step(json.loads(file.read_text(encoding="utf-8")), "")
         if (step.stage, step.cell) != ("evaluate", cell):
             raise ValueError(f"it is of {step.stage} {step.cell}, expected evaluate {cell}")
-        record = sha256(folder / RECORDS)
+        record = record_digest(folder / RECORDS)
         if step.output != record:
             raise ValueError(f"its output is {step.output}, expected that of {RECORDS} beside it, {record}")
     except (OSError, ValueError, RecursionError) as error:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.files import sha256
 from repro.results.intervals import Mean
 from repro.results.origins import Step, read_origin
-from repro.results.records import RECORDS
+from repro.results.records import RECORDS, record_digest
 from repro.results.store import Reading
 
 
@@ -41,7 +40,7 @@ class Traced:
 def origin(results: Path, folder: Path) -> Origin:
     """Trace the record in one folder below that of all results."""
     record, (cell, seed) = folder / RECORDS, folder.relative_to(results).parts
-    return Origin(cell, seed, record.as_posix(), sha256(record), read_origin(folder, cell))
+    return Origin(cell, seed, record.as_posix(), record_digest(record), read_origin(folder, cell))
 
 
 def all_steps(origins: Iterable[Origin]) -> dict[str, Step]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repro.errors import BadInput, one_line
-from repro.files import MAKE_AGAIN, whole_file
+from repro.files import MAKE_AGAIN, sha256, whole_file
 from repro.results.contents import TaskContents
 from repro.results.intervals import Values, estimate
 
@@ -35,6 +35,7 @@ SHOWN = (  # the measures that metrics.json holds
 TASKS = "tasks"  # the metadata entry that names the task list of every group
 PERCENT = 100.001  # in single precision
 UNBOUNDED = ("conf_seen", "conf_unseen", "conf_ratio")
+WHOLE = "whole"  # the metadata entry of a part of a record, as editions keep it: the content hash of the whole
 Value = TypeVar("Value")
 
 
@@ -110,6 +111,12 @@ def require_possible(path: Path, measure: str, values: np.ndarray) -> None:
     largest = np.abs(values[~np.isnan(values)]).max(initial=0.0)
     if largest > PERCENT and (np.isinf(largest) or measure not in UNBOUNDED):
         raise BadInput(f"{path}: {measure} reaches {largest:g}, expected percent; {MAKE_AGAIN}")
+
+
+def record_digest(file: Path) -> str:
+    """The content hash of a record, or of the whole one where an edition has kept a part of it."""
+    whole = (pq.read_schema(file).metadata or {}).get(WHOLE.encode())
+    return str(json.loads(whole)) if whole else sha256(file)
 
 
 def summarise(

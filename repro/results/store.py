@@ -12,6 +12,7 @@ from repro.errors import BadInput
 from repro.results.cell_records import CellRecords, read_curve
 from repro.results.contents import TaskContents
 from repro.results.intervals import Mean, Values, estimate
+from repro.results.kept_estimates import kept_estimate
 from repro.results.records import group_name, replicates
 
 # A number of unseen classes; "all" of the dataset at hand; "any" where a protocol has one row group only.
@@ -61,6 +62,11 @@ class Sample:
     same_classes: bool = False
 
 
+def kind_of_tasks(cell: Cell, seed: int, group: str) -> str:
+    """What all cells share a list of; FSL and GFSL do."""
+    return f"{cell.dataset}/{seed}/{cell.shot}/{group.removeprefix('g')}"
+
+
 class Results:
     """The records below one folder, `<cell>/<seed>/`. What was not measured reads as None."""
 
@@ -106,7 +112,7 @@ class Results:
     ) -> tuple[str, str]:
         """The kind of tasks (FSL and GFSL share a list) and the digest of their list."""
         group, digest = records.task_list(reading.protocol, way)
-        kind = f"{reading.cell.dataset}/{seed}/{reading.cell.shot}/{group.removeprefix('g')}"
+        kind = kind_of_tasks(reading.cell, seed, group)
         known, cell = self._lists.setdefault(kind, (digest, reading.cell.name))
         if not digest or digest != known:
             other = f", {cell} on {known or 'nothing'}" if cell != reading.cell.name else ""
@@ -118,7 +124,9 @@ class Results:
         """Mean over seeds with both intervals, or None where the reading was not measured."""
         sample = self.sample(reading)
         if sample is None:
-            return None
+            way = self.ways(reading.cell.dataset, reading.way)
+            group = "" if way is None else group_name(reading.protocol, way)
+            return kept_estimate(self.folder / reading.cell.name, group, reading.measure)
         replicates = [[Values(each.values, each.contents)] for each in sample.seeds.values()]
         return estimate(replicates, sample.same_classes)
 

@@ -75,5 +75,9 @@ class Grid:
 
 def read_grid(root: Path = Path()) -> Grid:
     """Read and check the grid; raises BadInput with everything that is wrong with it."""
-    file = root / paths.GRID
+    return read_grid_file(root / paths.GRID)
+
+
+def read_grid_file(file: Path) -> Grid:
+    """The same of a grid that lies elsewhere."""
     return checked(Grid, read_mapping(file, "the cells of the paper, a line each"), str(file))

@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "trained": {"evaluation", "methods", "models", "data"},
     "results": set(),
     "report": {"results"},
+    "editions": {"report", "results", "data"},
 }
 FORBIDDEN_LIBRARIES = {"sacred", "dvc", "argparse", "pymongo", "tqdm", "rich"}
 LIBRARY = sorted(path.relative_to(ROOT) for path in (ROOT / "repro").rglob("*.py"))

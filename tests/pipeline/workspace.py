@@ -16,6 +16,7 @@ from tests.pipeline.small_params import write_small
 
 ROOT = Path(__file__).resolve().parents[2]
 USERS = (
+    "tests/editions/",
     "tests/faults/",
     "tests/pipeline/",
     "tests/recipes/",

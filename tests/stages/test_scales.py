@@ -24,7 +24,7 @@ from tests.training.small import DIM, small_backbone
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = {file: (ROOT / file).read_text() for file in scales.CHOSEN}
-every_scale = pytest.mark.parametrize("scale", ["embedded", "paper", "paper_clean", "released"])
+every_scale = pytest.mark.parametrize("scale", ["embedded", "laptop", "paper", "paper_clean", "released"])
 
 
 def settings(scale: str) -> dict[str, Any]:
@@ -43,7 +43,16 @@ def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_scales_have_the_same_stages() -> None:
-    assert all(settings(name).keys() == settings("embedded").keys() for name in scales.names())
+    whole = [name for name in scales.names() if name != "laptop"]
+    assert all(settings(name).keys() == settings("embedded").keys() for name in whole)
+
+
+def test_the_laptops_scale_has_every_cell_of_mini_and_no_other_dataset() -> None:
+    laptop, embedded = settings("laptop"), settings("embedded")
+    others = ("tiered", "heterogeneous", "office")
+    assert laptop.keys() == {key for key in embedded if not key.split("/")[1].startswith(others)}
+    backbone = laptop["pretrain/mini-standard"].backbone
+    assert (laptop["splits/mini"].size, backbone.options["widths"]) == (32, [64, 64, 128, 256])
 
 
 def test_the_papers_numbers() -> None:

@@ -1,0 +1,116 @@
+"""An edition: kept from a finished run, small, and rendered again byte for byte where there is nothing else."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from repro import paths
+from repro.editions.columns import absolute, counted, relative, restored
+from repro.editions.edition import EDITIONS, Edition, names
+from repro.editions.restoring import restore_records
+from repro.errors import BadInput
+from repro.results.records import MEASURES, RECORDS, read_records
+from tests.editions.conftest import NAME
+from tools.editions.command import ACTIONS
+from tools.editions.findings import findings
+from tools.editions.pages import BEGIN, END, matrix, page, pages, with_matrix
+from tools.editions.rebuilding import RENDERED
+
+pytestmark = pytest.mark.timeout(1200)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_clone_without_records_rebuilds_every_byte_of_the_paper(
+    workspace: tuple[Path, list[str]], edition: Edition, clone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not (clone / "results" / "cells").exists() and not (clone / "data").exists()
+    for file in RENDERED.values():
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+    assert ACTIONS["rebuild"](NAME, None) == 0
+    assert "every byte as kept" in capsys.readouterr().out
+    for name in ("tables.tex", "report.html", "claims.json", "provenance.json", "figures/F7_ausuc.png"):
+        assert (clone / "paper" / name).read_bytes() == (workspace[0] / "paper" / name).read_bytes()
+
+
+def test_what_is_kept_task_by_task_comes_back_bit_by_bit(
+    workspace: tuple[Path, list[str]], edition: Edition, tmp_path: Path
+) -> None:
+    restore_records(edition.folder, tmp_path / "cells", edition.origins())
+    for file in sorted((workspace[0] / paths.ALL_RESULTS).glob(f"*/*/{RECORDS}")):
+        whole, kept = (
+            read_records(root / file.relative_to(workspace[0] / paths.ALL_RESULTS))
+            for root in (workspace[0] / paths.ALL_RESULTS, tmp_path / "cells")
+        )
+        for measure in ("s_s", "u_u", "s_su", "u_su", "acc", "hm", "delta", "cal_hm", "cal_acc", "many_s", "syn_s"):
+            np.testing.assert_array_equal(whole.columns[measure], kept.columns[measure], str(file))
+        invented = [name for name in MEASURES if np.isnan(whole.columns[name]).all()]
+        assert all(np.isnan(kept.columns[name]).all() for name in invented)
+
+
+def test_counts_say_it_all_and_what_is_no_count_stays_as_it_is() -> None:
+    draw = np.random.default_rng(0)
+    queries = 75
+    counts = {name: draw.integers(0, queries + 1, 500).astype(np.int32) for name in ("s_s", "u_u", "s_su", "u_su")}
+    values = restored(counts, queries)
+    assert set(values) == {*counts, "acc", "hm", "delta"}
+    found, covered = counted({**values, "ausuc": draw.random(500).astype(np.float32)}, queries)
+    assert covered == set(values)
+    back = absolute(relative(found))
+    assert all(np.array_equal(back[name], counts[name]) for name in counts)
+    _, covered = counted({**values, "hm": np.nextafter(values["hm"], np.float32(200))}, queries)
+    assert "hm" not in covered and "s_su" in covered
+
+
+def test_an_edition_of_other_parameters_is_not_rendered_over_the_paper(edition: Edition, clone: Path) -> None:
+    params = clone / "params.yaml"
+    params.write_text(params.read_text().replace("threads: 1", "threads: 2", 1))
+    with pytest.raises(BadInput, match=r"not that of small \(threads: 1 → 2\); give --out FOLDER"):
+        ACTIONS["rebuild"](NAME, None)
+    assert ACTIONS["rebuild"](NAME, clone / "aside") == 0
+    assert (clone / "aside" / "tables.tex").read_bytes() == (edition.folder / "tables.tex").read_bytes()
+
+
+def test_a_changed_file_and_an_unknown_name_are_named(edition: Edition, clone: Path) -> None:
+    with pytest.raises(BadInput, match="edition is 'moon', expected one of those in paper/editions: small"):
+        ACTIONS["check"]("moon", None)
+    with pytest.raises(BadInput, match="name is '../x', expected small letters"):
+        ACTIONS["keep"]("../x", None)
+    with pytest.raises(BadInput, match="no dataset.json|expected a finished run"):
+        ACTIONS["keep"]("empty", None)
+    assert not (EDITIONS / "empty").exists()
+    (edition.folder / "records.parquet").write_bytes(b"PAR1")
+    with pytest.raises(BadInput, match=r"records.parquet: content is .* get it anew with `git checkout"):
+        ACTIONS["check"](NAME, None)
+
+
+def test_the_matrix_shows_every_claim_with_the_papers_effect_and_the_editions_verdict(edition: Edition) -> None:
+    table = matrix([edition])
+    lines = table.splitlines()
+    assert lines[0] == "| claim of the paper | shown in | paper's effect | small | paper scale |"
+    for claim in edition.claims().values():
+        (line,) = [line for line in lines if line.startswith(f"| {claim['statement']} |")]
+        assert f"| {claim['decided']['published']} |" in line and line.endswith("| – |")
+        assert claim["decided"]["effect"] == "–" or claim["verdict"] in line
+    assert "have not been run" in table
+    assert with_matrix(f"a\n{BEGIN}old\n{END}\nb", table) == f"a\n{BEGIN}{table}{END}\nb"
+    with pytest.raises(BadInput, match="are not there once"):
+        with_matrix("a", table)
+    assert "[report.html](small/report.html)" in page([edition])
+
+
+def test_the_findings_name_every_judged_claim_and_the_numbers_behind_hm(edition: Edition) -> None:
+    text = findings([edition])
+    for claim in edition.claims().values():
+        assert (f"- {claim['statement']} (" in text) == (claim["verdict"] != "described")
+    assert "| castle | " in text and "AUSUC" in text
+
+
+def test_the_pages_are_those_of_the_committed_editions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    editions = [Edition(EDITIONS / name) for name in names()]
+    if not editions:
+        pytest.skip("no edition is committed yet")
+    for file, text in pages(editions, Path("README.md").read_text()).items():
+        assert file.read_text() == text, f"{file}: run `tools/edition pages`"

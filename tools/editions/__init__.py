@@ -1,0 +1,1 @@
+"""The rooms of tools/edition, tools/bundle and tools/compare."""

@@ -1,0 +1,126 @@
+"""A bundle back into a clone: checked whole before anything is put in place."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+
+from repro import paths
+from repro.editions.edition import ABOUT, EDITIONS, NAME, Edition
+from repro.errors import BadInput, one_line
+from repro.files import disk_errors_as_bad_input, put_in_place, sha256, whole_file
+from tools.dvc_doctor import dvc, local_cache, md5_of
+from tools.editions.bundling import EDITION, METADATA, OBJECTS, SUMS
+from tools.editions.keeping import CHOSEN
+from tools.editions.rebuilding import RENDERED
+
+ALLOWED = re.compile(
+    rf"{EDITION}/(figures/)?[A-Za-z0-9_][A-Za-z0-9_.-]*"
+    rf"|{OBJECTS}/[0-9a-f]{{2}}/[0-9a-f]{{30}}(\.dir)?"
+    rf"|{SUMS}|{METADATA}"
+)
+EXPECTED = "a bundle that `tools/bundle NAME` wrote"
+LEFT_OUT = ("models", "data")  # what a bundle may lack
+MOST_BYTES = 200 * 2**30
+
+
+def restore(file: Path) -> Edition:
+    """Put an edition, its parameters, lock and rendered paper into the clone, and its contents into DVC's cache.
+
+    Raises BadInput, and changes nothing, where the file is no such bundle, is damaged, or edits would be lost.
+    """
+    _require_no_edits()
+    with tempfile.TemporaryDirectory(dir=paths.PAPER, prefix=".bundle-") as name, disk_errors_as_bad_input(paths.PAPER):
+        folder = Path(name)
+        _unpack(file, folder)
+        found = _checked(file, folder)
+        _fill_cache(folder / OBJECTS)
+        target = EDITIONS / found.about.name
+        target.parent.mkdir(exist_ok=True)
+        put_in_place(folder / EDITION, target)
+    _put_on(Edition(target))
+    checkout = dvc("checkout", "--quiet", "--force", "--allow-missing")
+    if checkout.returncode:
+        raise BadInput(f"`dvc checkout` fails ({one_line(checkout.stderr):.300}); repair what it names, run it again")
+    _drop_empty_folders(*(Path(top) for top in LEFT_OUT))
+    return Edition(target)
+
+
+def _drop_empty_folders(*tops: Path) -> None:
+    """Remove what a checkout leaves of outputs that are not in the bundle: DVC would take it for another content."""
+    for top in tops:
+        for folder in (*sorted(top.rglob("*"), reverse=True), top):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+def _require_no_edits() -> None:
+    """Raise BadInput where files that would be overwritten have edits that are in no commit."""
+    names = [str(file) for file in (*CHOSEN.values(), *RENDERED.values())]
+    status = subprocess.run(["git", "status", "--porcelain", "--", *names], capture_output=True, text=True, check=False)
+    if edited := status.stdout.split("\n")[0][3:]:
+        raise BadInput(f"{edited} has edits that are in no commit, and would be replaced; commit or drop them first")
+
+
+def _unpack(file: Path, folder: Path) -> None:
+    """Write the members below a folder, none elsewhere."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            if sum(member.file_size for member in members) > MOST_BYTES:
+                raise BadInput(f"{file}: unpacks to more than {MOST_BYTES >> 30} GB, expected {EXPECTED}")
+            for member in members:
+                if not ALLOWED.fullmatch(member.filename) or ".." in member.filename:
+                    raise BadInput(f"{file}: holds {member.filename[:80]!r}, expected {EXPECTED}; use none but such")
+                target = folder / member.filename
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with archive.open(member) as source, target.open("xb") as sink:
+                    shutil.copyfileobj(source, sink)
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise BadInput(
+            f"{file}: cannot be read whole ({one_line(error)}), expected {EXPECTED}; get it again"
+        ) from error
+
+
+def _checked(file: Path, folder: Path) -> Edition:
+    """The edition of an unpacked bundle, after comparing every file with the sums."""
+    if not (folder / METADATA).is_file() or not (folder / SUMS).is_file() or not (folder / EDITION / ABOUT).is_file():
+        raise BadInput(f"{file}: lacks {METADATA}, {SUMS} or an edition, expected {EXPECTED}")
+    listed = (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
+    sums = {name: digest for digest, name in (line.split("  ", 1) for line in listed if "  " in line)}
+    present = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    for name in sorted((sums.keys() | present.keys()) - {SUMS, METADATA}):
+        if name not in present or sha256(present[name]) != sums.get(name):
+            raise BadInput(f"{file}: {name} is not what was put into it, expected {EXPECTED}; get it again")
+    for path in (folder / OBJECTS).glob("??/*"):
+        if md5_of(path) != (path.parent.name + path.name).removesuffix(".dir"):
+            raise BadInput(f"{file}: {path.parent.name}{path.name} is not of that content, expected {EXPECTED}")
+    edition = Edition(folder / EDITION)
+    if not NAME.fullmatch(edition.about.name):
+        raise BadInput(f"{file}: its edition is named {edition.about.name!r:.60}, expected small letters and digits")
+    return edition
+
+
+def _fill_cache(objects: Path) -> None:
+    copies = local_cache()
+    for path in sorted(objects.glob("??/*")):
+        place = copies.place(path.parent.name + path.name)
+        if not place.is_file():
+            with whole_file(place) as partial:
+                shutil.copyfile(path, partial)
+            place.chmod(0o444)
+
+
+def _put_on(edition: Edition) -> None:
+    """Let parameters, lock and rendered paper be those of the edition."""
+    for kept, file in {**CHOSEN, **RENDERED}.items():
+        source = edition.folder / kept
+        if source.is_dir():
+            shutil.rmtree(file, ignore_errors=True)
+            shutil.copytree(source, file)
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, file)
