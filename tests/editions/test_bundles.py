@@ -121,9 +121,10 @@ def test_any_remote_of_dvc_carries_a_run_to_another_clone(
     for folder in (workspace[0], elsewhere):
         call(folder, "dvc", "remote", "add", "--local", "--force", "--default", "shelf", str(tmp_path / "shelf"))
     call(workspace[0], "dvc", "push")
-    (elsewhere / "dvc.lock").write_bytes((workspace[0] / "dvc.lock").read_bytes())
-    for file in (workspace[0] / "paper").glob("*.*"):
-        (elsewhere / "paper" / file.name).write_bytes(file.read_bytes())
+    (elsewhere / "results" / "experiment").mkdir(parents=True)
+    rendered = [file.relative_to(workspace[0]) for file in (workspace[0] / "paper").glob("*.*")]
+    for name in ("dvc.lock", "results/experiment/metrics.json", *rendered):  # what git carries
+        (elsewhere / name).write_bytes((workspace[0] / name).read_bytes())
     call(elsewhere, "dvc", "pull")
     assert set(executed(call(elsewhere, "dvc", "repro"))) <= {"paper"}
     call(workspace[0], "dvc", "remote", "remove", "--local", "shelf")
