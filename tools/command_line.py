@@ -3,6 +3,7 @@
 import argparse
 import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from repro.errors import BadInput
@@ -60,3 +61,8 @@ def words(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r:.60} is no command ({error}), expected balanced quotes") from error
+
+
+def from_here(text: str) -> Path:
+    """A file or folder, named from where the user stands; a tool may go elsewhere."""
+    return Path(text).absolute()

@@ -5,6 +5,7 @@ A file holds `params`, a flat dictionary. The backbone lies under `encoder.`, in
 joint classifiers leave out, and so does the import.
 """
 
+import warnings
 from pathlib import Path
 
 import torch
@@ -34,7 +35,9 @@ def read_released(file: Path) -> dict[str, Tensor]:
     if not file.is_file():
         raise BadInput(f"{file}: no such file; expected a released .pth checkpoint")
     try:
-        content = torch.load(file, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about tensors that are refused below
+            content = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged stream makes the restricted reader raise anything
         reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
         message = f"{file}: refused, not a checkpoint of tensors alone ({reason})"

@@ -71,7 +71,7 @@ TABLE: dict[str, Row] = {
         PRETRAIN,
         "classifier 'square' is unknown",
     ),
-    "a device there is not": (params(machine__device="tpu"), PRETRAIN, "device 'tpu' is unknown"),
+    "a device there is not": (params(machine__device="tpu"), PRETRAIN, "device is 'tpu', expected"),
     "a graphics card there is not": (params(machine__device="cuda:99"), PRETRAIN, "CUDA devices here; use auto or cpu"),
     # Methods and their training
     "an option a method does not take": (

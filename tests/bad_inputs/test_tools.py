@@ -37,7 +37,7 @@ TABLE: dict[str, Row] = {
         "tools/repro",
         "paper/grid.yaml: random is missing; trained is missing",
     ),
-    "repro: no jobs": (nothing, "tools/repro --jobs 0", "invalid positive value: '0'"),
+    "repro: no jobs": (nothing, "tools/repro --jobs 0", "'0' is no number from 1"),
     "doctor: no grid": (removed("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: cannot be read"),
     "doctor: a grid that is no YAML": (cut("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: "),
     "doctor: a source there is not": (nothing, "tools/doctor imagenet", "invalid choice: 'imagenet'"),
@@ -117,7 +117,7 @@ TABLE: dict[str, Row] = {
         "tools/status",
         "settings/train/x.json: not what `plan` writes",
     ),
-    "status: no seconds": (nothing, "tools/status --watch 0", "invalid positive value: '0'"),
+    "status: no seconds": (nothing, "tools/status --watch 0", "'0' is no number from 1"),
     "sync: an unknown option": (nothing, "tools/sync --everything", "unrecognized arguments: --everything"),
 }
 

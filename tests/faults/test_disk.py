@@ -27,7 +27,7 @@ with fork_server() as environment:
 # What the stage writes to, and how that is spoilt: smaller than one of its files, or closed. Its output goes first,
 # since what is whole is not made again; so those that read it come before it.
 DISKS = {
-    "paper": ("paper/figures", FULL.format(size="8k", place="paper/figures")),
+    "paper": ("paper", READ_ONLY.format(place="paper")),
     "evaluate@mini-castle-1shot": ("results", FULL.format(size="4k", place="results")),
     "evaluate_untrained@mini-mc_knn-1shot": ("runs", READ_ONLY.format(place="runs")),
     "evaluate@mini-protonet-1shot": ("results", READ_ONLY.format(place="results")),
@@ -88,5 +88,7 @@ def test_a_file_in_the_place_of_runs_is_named(tmp_path: Path, capsys, faults: Co
         toy.record_toy(tmp_path / "runs" / "inner")
     assert ended.value.code == 2
     (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith("error: ") and "runs/inner cannot be written (Not a directory)" in said
+    assert said.startswith("error: ") and said.endswith(
+        "or a folder above it is a file, expected a folder; move it away"
+    )
     faults.survived()
