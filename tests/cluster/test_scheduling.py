@@ -120,7 +120,7 @@ def test_a_killed_call_takes_its_stages_along(tmp_path: Path) -> None:
         (["nothing"], "Stage 'nothing' not found"),
         (["--address", "ray://somewhere:10001"], "is a remote client's address"),
         (["--address", "127.0.0.1:9"], "nothing answers at 127.0.0.1:9"),
-        (["--local", "0"], "'0' is no number of CPUs"),
+        (["--local", "0"], "'0' is no number from 1"),
     ],
 )
 def test_wrong_input_is_answered_in_one_sentence(options: list[str], said: str, tmp_path: Path) -> None:
