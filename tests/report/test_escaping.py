@@ -11,14 +11,16 @@ import pytest
 
 from repro.cards import MethodCard
 from repro.report.chains import CellView
+from repro.report.class_views import ClassView, DatasetView, PairView
 from repro.report.diagrams import as_svg, as_tikz, read_scene
 from repro.report.facts import Benchmark, Methods
 from repro.report.html import render_report
-from repro.report.measures import MeasuresRow
+from repro.report.measures import MEASURES, Measure, MeasuresRow
 from repro.report.tables import DASH, RowView, TableView
 from repro.report.templates import Markup, markdown, markdown_environment, tex, tex_environment
 from repro.results.origins import Step
 from repro.results.provenance import Origin
+from repro.results.store import Cell
 from tests.report.conftest import DATASETS, PAPER
 
 HOSTILE = (
@@ -102,6 +104,9 @@ def test_the_report_shows_hostile_text_as_text() -> None:
     step = Step(HOSTILE, HOSTILE, 0, {HOSTILE: HOSTILE}, HOSTILE, HOSTILE, {})
     origin = Origin(HOSTILE, "0", HOSTILE, HOSTILE, replace(step, inputs={HOSTILE: step}))
     cell = CellView(HOSTILE, (HOSTILE,), (origin,), HOSTILE)
+    hard, pair = ClassView(*[HOSTILE] * 6), PairView(HOSTILE, HOSTILE, (HOSTILE, HOSTILE), HOSTILE)
+    shares = {HOSTILE: [0.5]}
+    dataset = DatasetView(HOSTILE, 5, 1, (HOSTILE,), (hard,), (pair,), ((HOSTILE, HOSTILE, 1),), (HOSTILE,), shares)
     page = render_report(
         PAPER / "templates",
         Benchmark(HOSTILE, HOSTILE, HOSTILE),
@@ -110,13 +115,17 @@ def test_the_report_shows_hostile_text_as_text() -> None:
         figures=[],
         claims=[],
         cells=[cell],
-        measures=[MeasuresRow(HOSTILE, 5, 1, (HOSTILE, None))],
+        measures=[MeasuresRow(HOSTILE, 5, 1, 1, (Measure(HOSTILE, 1.0, 0.1, 0.2), *[None] * (len(MEASURES) - 1)))],
+        datasets=[dataset],
+        distributions={HOSTILE: {"seeds": {HOSTILE: HOSTILE}}},
+        trainings={HOSTILE: [{"seed": HOSTILE}]},
         methods=Methods({HOSTILE: MethodCard(HOSTILE, HOSTILE, HOSTILE)}),
-        shown_methods=[HOSTILE],
+        all_cells=[Cell(HOSTILE, HOSTILE, 1)],
+        warnings=[HOSTILE],
     )
     elements = Elements()
     elements.feed(page)
-    assert elements.tags.count("script") == 1
+    assert elements.tags.count("script") == 4  # the page's own, and three of data
     assert "<script>alert" in elements.text and "{{ 7*7 }}" in elements.text and "49" not in elements.text
 
 

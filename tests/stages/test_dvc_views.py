@@ -28,9 +28,7 @@ def test_dvc_changes_one_line_of_the_parameters(tmp_path: Path, name: str, value
 
 def test_every_output_of_the_summary_is_declared_and_the_metrics_are_four() -> None:
     stage = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]["summary_experiment"]
-    declared = {Path(name).name for name in stage["outs"]} | {
-        Path(name).name for each in stage["metrics"] for name in each
-    }
+    declared = {Path(name).name for each in (*stage["outs"], *stage["metrics"]) for name in each}
     written = {"metrics.json", "measures.json", "ways.csv", "seen_unseen.csv", "loss.csv", "validation.csv"}
     assert declared == written and summary.HEADLINE == ("hm", "acc", "delta", "ausuc")
 
