@@ -103,7 +103,8 @@ class Elements(HTMLParser):
 def test_the_report_shows_hostile_text_as_text() -> None:
     step = Step(HOSTILE, HOSTILE, 0, {HOSTILE: HOSTILE}, HOSTILE, HOSTILE, {})
     origin = Origin(HOSTILE, "0", HOSTILE, HOSTILE, replace(step, inputs={HOSTILE: step}))
-    cell = CellView(HOSTILE, (HOSTILE,), (origin,), HOSTILE)
+    measured = Cell(HOSTILE, HOSTILE, 1)
+    cell = CellView(measured.name, (HOSTILE,), (origin,), HOSTILE)
     hard, pair = ClassView(*[HOSTILE] * 6), PairView(HOSTILE, HOSTILE, (HOSTILE, HOSTILE), HOSTILE)
     shares = {HOSTILE: [0.5]}
     dataset = DatasetView(HOSTILE, 5, 1, (HOSTILE,), (hard,), (pair,), ((HOSTILE, HOSTILE, 1),), (HOSTILE,), shares)
@@ -115,12 +116,14 @@ def test_the_report_shows_hostile_text_as_text() -> None:
         figures=[],
         claims=[],
         cells=[cell],
-        measures=[MeasuresRow(HOSTILE, 5, 1, 1, (Measure(HOSTILE, 1.0, 0.1, 0.2), *[None] * (len(MEASURES) - 1)))],
+        measures=[
+            MeasuresRow(measured.name, 5, 1, 1, (Measure(HOSTILE, 1.0, 0.1, 0.2), *[None] * (len(MEASURES) - 1)))
+        ],
         datasets=[dataset],
         distributions={HOSTILE: {"seeds": {HOSTILE: HOSTILE}}},
-        trainings={HOSTILE: [{"seed": HOSTILE}]},
+        trainings={measured.name: [{"seed": HOSTILE}]},
         methods=Methods({HOSTILE: MethodCard(HOSTILE, HOSTILE, HOSTILE)}),
-        all_cells=[Cell(HOSTILE, HOSTILE, 1)],
+        all_cells=[measured],
         warnings=[HOSTILE],
     )
     elements = Elements()

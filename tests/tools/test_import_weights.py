@@ -60,7 +60,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tool(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, data: Path):
     """Run with the options for the smallest backbone and dataset, unless something is exported."""
-    return lambda *words: run(capsys, monkeypatch, *([] if "--export" in words else [*OPTIONS, data]), *words)
+
+    def call(*words: object) -> tuple[int, str, str]:
+        given = [] if "--export" in words else OPTIONS[:-1] if "--data" in words else [*OPTIONS, data]
+        return run(capsys, monkeypatch, *given, *words)
+
+    return call
 
 
 @pytest.mark.parametrize("kind", ["castle", "acastle", "pretrained"])

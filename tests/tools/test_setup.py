@@ -15,7 +15,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone whose lock asks for nothing, so that only the set-up's own behaviour shows."""
     folder = tmp_path_factory.mktemp("a clone with spaces ü")
     (folder / "tools").mkdir()
-    for name in ("_bootstrap.py", "setup"):
+    for name in ("_bootstrap.py", "command_line.py", "setup"):
         shutil.copy(ROOT / "tools" / name, folder / "tools" / name)
     shutil.copytree(ROOT / "repro" / "files", folder / "repro" / "files")
     shutil.copy(ROOT / "repro" / "errors.py", folder / "repro")
