@@ -129,7 +129,11 @@ def test_the_report_shows_hostile_text_as_text() -> None:
     elements = Elements()
     elements.feed(page)
     assert elements.tags.count("script") == 4  # the page's own, and three of data
-    assert "<script>alert" in elements.text and "{{ 7*7 }}" in elements.text and "49" not in elements.text
+    assert (
+        "<script>alert" in elements.text
+        and "{{ 7*7 }}" in elements.text
+        and "49" not in elements.text.replace(r"\u6c49", "")
+    )
 
 
 def test_a_diagram_shows_hostile_text_as_text() -> None:
