@@ -9,7 +9,7 @@ import yaml
 from tests.cluster.toy import BIN, ROOT, call, driver
 from tests.pipeline.workspace import digests, make_workspace
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1500)
 TARGETS = ("evaluate@mini-castle-1shot", "evaluate_untrained@mini-mc_knn-1shot")
 # As tools/repro does in its own workspace.
 REPRO = f"""
