@@ -26,10 +26,6 @@ class Parser(argparse.ArgumentParser):
         self._check(arguments)
         return self.parse_args(arguments)
 
-    def parse_known(self, arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-        """The same, with what is left for another program."""
-        return self.parse_known_args(arguments)
-
     def _check(self, arguments: Sequence[str]) -> None:
         for argument in arguments:
             if any("\ud800" <= sign <= "\udfff" for sign in argument):  # how Python shows undecodable bytes
