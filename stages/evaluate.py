@@ -14,7 +14,7 @@ from repro.data.dataset import open_dataset
 from repro.data.episodes import Tasks, read_tasks
 from repro.evaluation.cell import Evaluation, evaluate_cell
 from repro.files import seal, sha256, whole_folder
-from repro.models.device import pick_device, use_threads
+from repro.models.device import pick_device, use_cpu
 from repro.results.chance import ARROWS, chance_warnings
 from repro.results.contents import StoredContents
 from repro.results.counts import write_counts
@@ -44,7 +44,7 @@ from stages.tracking import Log, bad_input_exits, bar, of_seed, record
 
 def evaluate(settings: EvaluateSettings, log: Log) -> dict[str, Any]:
     """Load, tune on validation tasks where the method asks for it, measure, and write the per-task records."""
-    use_threads(settings.threads)
+    use_cpu(settings.threads)
     dataset, shot, seed, memory_mb = settings.dataset, settings.shot, settings.seed, settings.machine.memory_mb
     data, device = open_dataset(paths.dataset(dataset, seed)), pick_device(settings.machine.device)
     model = paths.replicate(Path(settings.model), seed)

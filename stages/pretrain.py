@@ -10,7 +10,7 @@ from repro.data.episodes import read_tasks
 from repro.data.loading import ImageStore
 from repro.files import SEAL, sha256, whole_folder
 from repro.models import require_room
-from repro.models.device import use_threads
+from repro.models.device import use_cpu
 from repro.trained.folders import WEIGHTS, Card, build_pretrained, write_model
 from repro.training.checkpoints import own_checkpoints
 from repro.training.distributed import process_group
@@ -27,7 +27,7 @@ MEASURE = "val_prototype_accuracy"
 
 def pretrain(settings: PretrainSettings, log: Log) -> dict[str, Any]:
     """Train unless `random`, keep the epoch with the best nearest-prototype accuracy, and embed every image once."""
-    use_threads(settings.threads)
+    use_cpu(settings.threads)
     place, checkpoints = paths.dataset(settings.dataset, settings.seed), paths.checkpoints(settings.name, settings.seed)
     data = open_dataset(place)
     tasks = read_tasks(paths.tasks(settings.dataset, "val", settings.way, settings.shot, settings.seed))

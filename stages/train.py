@@ -13,7 +13,7 @@ from repro.data.episodes import read_tasks
 from repro.evaluation.validation import Validation
 from repro.files import SEAL, sha256, whole_folder
 from repro.methods.base import Method
-from repro.models.device import use_threads
+from repro.models.device import use_cpu
 from repro.options import checked
 from repro.trained.building import start_method
 from repro.trained.folders import WEIGHTS, Card, check_model, write_model
@@ -48,7 +48,7 @@ class Prepared:
 
 def train(settings: TrainSettings, log: Log) -> dict[str, Any]:
     """Train where the method has a training, keep the weights with the best HM on validation tasks, and embed once."""
-    use_threads(settings.threads)
+    use_cpu(settings.threads)
     result: dict[str, Any] = {}
     checkpoints = paths.checkpoints(settings.cell, settings.seed)
     with process_group(settings.machine.device) as world:

@@ -1,5 +1,6 @@
 """Where a training runs and in which number format."""
 
+import ctypes
 import os
 import re
 from contextlib import AbstractContextManager
@@ -13,6 +14,8 @@ from repro.errors import BadInput
 from repro.options import STRICT
 
 AMP_TYPES = {"none": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+LARGEST = 2**31 - 1  # bytes, as mallopt takes them
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -27,13 +30,27 @@ def pick_device(name: str = "auto") -> torch.device:
     return device
 
 
-def use_threads(threads: int) -> None:
-    """Compute with so many threads; raises BadInput where OpenMP may not have them: it would wait for them for ever."""
+def use_cpu(threads: int) -> None:
+    """Compute with so many threads, in memory that is kept; no value depends on the latter.
+
+    Raises BadInput where OpenMP may not have the threads: it would wait for them for ever.
+    """
     limit = os.environ.get("OMP_THREAD_LIMIT", "").strip()
     if limit.isdecimal() and int(limit) < threads:
         message = f"OMP_THREAD_LIMIT is {limit}, expected at least {threads}, the `threads` of params.yaml"
         raise BadInput(f"{message}; unset it in the environment")
     torch.set_num_threads(threads)
+    keep_freed_memory()
+
+
+def keep_freed_memory() -> None:
+    """Let glibc use freed arrays again, where it is the C library.
+
+    It would give large ones back to the system, and a training step spent a quarter of its time on fresh pages.
+    """
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        mallopt(M_MMAP_THRESHOLD, LARGEST)
+        mallopt(M_TRIM_THRESHOLD, LARGEST)
 
 
 def make_deterministic() -> None:

@@ -7,7 +7,7 @@ import torch
 
 from repro.errors import BadInput
 from repro.models import create_backbone, require_room
-from repro.models.device import Acceleration, make_deterministic, pick_device, use_threads
+from repro.models.device import Acceleration, make_deterministic, pick_device, use_cpu
 
 
 def test_the_device_is_found_or_refused() -> None:
@@ -31,9 +31,9 @@ def test_odd_devices_are_refused(name: str) -> None:
 
 def test_fewer_threads_than_asked_for_are_refused_before_openmp_waits_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_THREAD_LIMIT", "1")
-    use_threads(1)
+    use_cpu(1)
     with pytest.raises(BadInput, match="OMP_THREAD_LIMIT is 1, expected at least 2, the `threads` of params.yaml"):
-        use_threads(2)
+        use_cpu(2)
     assert torch.get_num_threads() == 1
 
 

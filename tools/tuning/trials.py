@@ -77,14 +77,13 @@ def read_outcome(file: Path) -> Outcome:
 
 def measure(settings: TrainSettings) -> str:
     """Train, measure, and write the outcome; gives a line that tells it. In a process of its own."""
-    import torch
-
+    from repro.models.device import use_cpu
     from repro.training.checkpoints import own_checkpoints
     from repro.training.distributed import process_group
     from repro.training.loop import run
     from stages.train import prepare
 
-    torch.set_num_threads(settings.threads)
+    use_cpu(settings.threads)
     began, file = time.process_time(), file_of(settings)
     checkpoints = paths.checkpoints(f"tuning-{file.stem}", settings.seed)
     with process_group(settings.machine.device) as world, own_checkpoints(checkpoints, world):
