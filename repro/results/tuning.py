@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal
@@ -64,7 +64,7 @@ class ChosenSetting:
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Rung:
-    """A budget, with an outcome for each seed."""
+    """A budget (steps of a training, epochs of a pre-training), with an outcome for each seed."""
 
     steps: int
     outcomes: tuple[Outcome, ...]
@@ -77,17 +77,12 @@ class Rung:
 
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
-class Budget:
-    """Budgets of a method at one dataset and shot, each twice the last, and the one that was chosen.
+class Climb:
+    """Budgets that were tried, each twice the last, and the one that was chosen.
 
     `plateau` is what twice its steps may gain at most, in points of AUSUC.
     """
 
-    dataset: str
-    method: str
-    shot: int
-    options: dict[str, Any]
-    training: dict[str, Any]
     plateau: float
     seeds: tuple[int, ...]
     rungs: Annotated[tuple[Rung, ...], Field(min_length=2)]
@@ -110,18 +105,46 @@ class Budget:
 
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
-class Tuning:
-    """All of the file: settings by method, and budgets."""
+class Budget(Climb):
+    """Of a method at one dataset and shot."""
 
+    dataset: str
+    method: str
+    shot: int
+    options: dict[str, Any]
+    training: dict[str, Any]
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class PretrainingBudget(Climb):
+    """Of a dataset's pre-training, in epochs, as `method` measures it, which trains nothing after it."""
+
+    dataset: str
+    method: str
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """All of the file: budgets of pre-training, settings by method, and their budgets."""
+
+    pretraining: tuple[PretrainingBudget, ...] = ()
     settings: dict[str, ChosenSetting] = field(default_factory=dict)
     budgets: tuple[Budget, ...] = ()
+
+    def with_pretraining(self, budget: PretrainingBudget) -> "Tuning":
+        """The same with this one in place of the dataset's older one."""
+        others = [one for one in self.pretraining if one.dataset != budget.dataset]
+        return replace(self, pretraining=tuple(sorted([*others, budget], key=lambda one: one.dataset)))
 
     def with_chosen(self, settings: dict[str, ChosenSetting], budgets: Sequence[Budget]) -> "Tuning":
         """The same with these in place of older ones; budgets of a setting that is no longer chosen go."""
         chosen = {**self.settings, **settings}
         new = {(one.dataset, one.method, one.shot): one for one in (*self.budgets, *budgets)}
         kept = [one for one in new.values() if _is_of(one, chosen.get(one.method))]
-        return Tuning(
+        return replace(
+            self,
             settings=dict(sorted(chosen.items())),
             budgets=tuple(sorted(kept, key=lambda one: (one.dataset, one.method, one.shot))),
         )

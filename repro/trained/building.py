@@ -15,6 +15,7 @@ from repro.evaluation.embed import Embedded, embed
 from repro.methods.base import Method
 from repro.methods.registry import method_class
 from repro.models import create_backbone
+from repro.models.pretrained import Pretrained
 from repro.models.weights import load_strictly
 from repro.options import check_options
 from repro.trained.folders import WEIGHTS, Card, build_pretrained, read_card
@@ -40,13 +41,19 @@ def start_method(folder: Path, name: str, options: dict[str, Any], seed: int) ->
     card = read_card(folder)
     pretrained = build_pretrained(card, seed)
     load_strictly(pretrained, folder / WEIGHTS)
+    needed = method_class(name).pretraining
+    if (card.classifier == "cosine") != (needed == "cosine"):
+        raise BadInput(f"{folder} was pre-trained as {card.classifier}, {name} starts from {needed}")
+    return replace(card, method=name, options=options), method_on(pretrained, card, name, options, seed)
+
+
+def method_on(pretrained: Pretrained, card: Card, name: str, options: dict[str, Any], seed: int) -> Method:
+    """A method that takes over a pre-trained backbone and its seen classifier."""
     method = build_method(card, name, options, seed)
-    if (card.classifier == "cosine") != (method.pretraining == "cosine"):
-        raise BadInput(f"{folder} was pre-trained as {card.classifier}, {name} starts from {method.pretraining}")
     method.backbone.load_state_dict(pretrained.backbone.state_dict())
     _count_batches_anew(method.backbone)
     method.load_pretrained(pretrained.classifier.logit_weight_SD())
-    return replace(card, method=name, options=options), method
+    return method
 
 
 def _count_batches_anew(backbone: nn.Module) -> None:

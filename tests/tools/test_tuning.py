@@ -25,13 +25,13 @@ sys.path.insert(0, str(ROOT / "tools"))
 from tools.tuning.choices import Choices, read_choices  # noqa: E402
 from tools.tuning.declaring import as_markdown, lines_for_params, put_into_params  # noqa: E402
 from tools.tuning.search import Search  # noqa: E402
-from tools.tuning.trials import Place, file_of, measure, read_outcome, settings_of  # noqa: E402
+from tools.tuning.trials import MetaTrial, Place, PreTrial, file_of, measure, read_outcome, settings_of  # noqa: E402
 
 CHOICES = read_choices(ROOT / "tools" / "tuning.yaml")
 PARAMS, GRID = replace(read_params(ROOT / "params.yaml"), seeds=(0, 1)), read_grid(ROOT)
 RESOLVER = Resolver(PARAMS, GRID, ROOT)
 KIN = ("castle_minus", "castle", "acastle")
-Told = Callable[[TrainSettings], Outcome]
+Told = Callable[[Any], Outcome]
 
 
 def told(settings: TrainSettings) -> Outcome:
@@ -42,8 +42,8 @@ def told(settings: TrainSettings) -> Outcome:
 
 
 def search(tell: Told = told, choices: Choices = CHOICES) -> Search:
-    def outcomes(wanted: Iterable[TrainSettings]) -> list[Outcome]:
-        return [tell(settings) for settings in wanted]
+    def outcomes(wanted: Iterable[Any]) -> list[Outcome]:
+        return [tell(trial.settings) for trial in wanted]
 
     return Search(choices, RESOLVER, outcomes)
 
@@ -167,6 +167,22 @@ def test_params_has_what_validation_tasks_chose() -> None:
     assert differences(yaml.safe_load((ROOT / "params.yaml").read_text()), lines) == []
 
 
+def test_pretraining_is_as_long_as_its_plateau_asks_and_the_epochs_alone_go_into_params(tmp_path: Path) -> None:
+    found = search(lambda it: Outcome(hm=0.0, cal_hm=9.0, ausuc=40 - 8 / it.pretraining.epochs)).pretrained(
+        Tuning(), "tiered"
+    )
+    (climb,) = found.pretraining
+    assert [rung.steps for rung in climb.rungs] == [5, 10, 20] and climb.steps == 10 and climb.reached
+    again = search(lambda it: Outcome(hm=0.0, cal_hm=9.0, ausuc=1.0)).pretrained(found, "tiered")
+    assert [one.steps for one in again.pretraining] == [5]
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    put_into_params(tmp_path / "params.yaml", {"datasets": {"tiered": {"pretraining": {"lr": 0.3}}}})
+    put_into_params(tmp_path / "params.yaml", lines_for_params(found, CHOICES))
+    own = read_params(tmp_path / "params.yaml").datasets["tiered"].pretraining
+    assert own["epochs"] == 10 and own["lr"] == 0.3
+    assert "| tiered | mc_knn | 38.40 | **39.20** | 39.60 | +0.40 | 10 |" in as_markdown(found)
+
+
 def test_one_seed_is_not_enough_for_a_plateau() -> None:
     with pytest.raises(BadInput, match=r"params.yaml lists the seeds \[0\], expected at least 2"):
         Search(CHOICES, RESOLVER.with_params(replace(PARAMS, seeds=(0,))), lambda _: [])
@@ -202,8 +218,8 @@ def test_a_trial_trains_what_the_stage_trains_and_sees_no_test_task(
     monkeypatch.chdir(tmp_path)
     resolver = Resolver(read_params(paths.PARAMS), read_grid())
     settings = settings_of(resolver, Place("mini", "castle", 1), resolver.params.methods["castle"], 0)
-    assert "HM" in measure(settings)
-    outcome = read_outcome(file_of(settings))
+    assert "HM" in measure(MetaTrial(settings))
+    outcome = read_outcome(file_of(MetaTrial(settings)))
 
     from repro.data.dataset import open_dataset
     from repro.data.episodes import read_tasks
@@ -216,3 +232,30 @@ def test_a_trial_trains_what_the_stage_trains_and_sees_no_test_task(
     data = open_dataset(paths.dataset("mini", 0))
     found = Validation(data, tasks, 10, 0, 64, pick_device("cpu"), 0).measures(trained)
     assert {name: getattr(outcome, name) for name in found} == {name: round(value, 4) for name, value in found.items()}
+
+
+@pytest.mark.timeout(1200)
+def test_a_trial_of_pretraining_measures_what_the_stage_pretrains(
+    workspace: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The small grid's backbone has, as MC + kNN, the validation AUSUC that the trial measures."""
+    for name in ("params.yaml", "paper", "data", "episodes", "models", "repro", "stages"):
+        source = workspace[0] / name
+        shutil.copytree(source, tmp_path / name) if source.is_dir() else shutil.copy(source, tmp_path)
+    shutil.rmtree(tmp_path / "episodes" / "mini" / "test")
+    monkeypatch.chdir(tmp_path)
+    settings = Resolver(read_params(paths.PARAMS), read_grid()).pretrain("mini", "standard")
+    trial = PreTrial(settings, "mc_knn")
+    assert f"{settings.pretraining.epochs} epochs, as mc_knn" in measure(trial)
+
+    from repro.data.dataset import open_dataset
+    from repro.data.episodes import read_tasks
+    from repro.evaluation.validation import Validation
+    from repro.models.device import pick_device
+    from repro.trained.building import start_method
+
+    _, method = start_method(paths.pretrained("mini-standard", 0), "mc_knn", {}, 0)
+    tasks = read_tasks(paths.tasks("mini", "val", 5, 1, 0))
+    data = open_dataset(paths.dataset("mini", 0))
+    found = Validation(data, tasks, 10, 0, 64, pick_device("cpu"), 0).measures(method.eval())
+    assert read_outcome(file_of(trial)).ausuc == round(found["ausuc"], 4)

@@ -7,12 +7,14 @@ from typing import Annotated
 from pydantic import Field, with_config
 
 from repro.errors import BadInput
+from repro.methods.registry import method_class
 from repro.options import STRICT, checked
 from stages.settings.machine import Count, Name
 from stages.settings.params import MethodParams, Options
 from stages.settings.yaml_files import read_mapping
 
 FILE = Path("tools") / "tuning.yaml"
+Ladder = Annotated[tuple[Count, ...], Field(min_length=2)]
 
 
 @with_config(STRICT)
@@ -40,11 +42,16 @@ class Candidates:
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """All of the file: where settings are compared, the ladder of budgets, and every method's settings."""
+    """All of the file: where settings are compared, the ladders of budgets, and every method's settings.
+
+    `pretraining` is the method that measures a pre-training; it trains nothing after it.
+    """
 
     dataset: Name
     shot: Count
-    steps: Annotated[tuple[Count, ...], Field(min_length=2)]
+    pretraining: Name
+    epochs: Ladder
+    steps: Ladder
     validations: Count
     seeds: Count
     plateau: Annotated[float, Field(gt=0)]
@@ -52,8 +59,11 @@ class Choices:
     methods: dict[Name, Candidates]
 
     def __post_init__(self) -> None:
-        if any(after != 2 * before for before, after in zip(self.steps, self.steps[1:], strict=False)):
-            raise BadInput(f"steps are {list(self.steps)}, expected each to be twice the last")
+        for name, ladder in (("epochs", self.epochs), ("steps", self.steps)):
+            if any(after != 2 * before for before, after in zip(ladder, ladder[1:], strict=False)):
+                raise BadInput(f"{name} are {list(ladder)}, expected each to be twice the last")
+        if method_class(self.pretraining).default_training is not None:
+            raise BadInput(f"pretraining is {self.pretraining}, expected a method that trains nothing after it")
         numbers = {name: len(each.settings) for name, each in self.methods.items()}
         if len(set(numbers.values())) > 1:
             raise BadInput(f"numbers of settings are {numbers}, expected the same for every method")

@@ -1,6 +1,6 @@
 """What was chosen, for people (paper/tuning.md) and for params.yaml, which stays the owner of every setting."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from repro.files import whole_file
-from repro.results.tuning import Budget, ChosenSetting, Tuning
+from repro.results.tuning import Budget, ChosenSetting, Climb, Tuning
 from tools.tuning.choices import FILE, Choices
 
 WIDTH = 10**4  # lines of params.yaml are never folded
@@ -21,7 +21,9 @@ def lines_for_params(tuning: Tuning, choices: Choices) -> dict[str, Any]:
     A method has its setting everywhere, with the largest budget of its shots where settings are compared. Any other
     dataset has the largest budget of its methods for all of them.
     """
-    methods, datasets = {}, {}
+    methods, datasets = {}, dict[str, dict[str, Any]]()
+    for pretraining in tuning.pretraining:
+        datasets[pretraining.dataset] = {"pretraining": {"epochs": pretraining.steps}}
     for name, chosen in tuning.settings.items():
         steps = _largest(one for one in tuning.budgets if (one.dataset, one.method) == (choices.dataset, name))
         if steps:
@@ -29,7 +31,7 @@ def lines_for_params(tuning: Tuning, choices: Choices) -> dict[str, Any]:
             methods[name] = {"options": entry.options, "training": entry.training}
     for dataset in dict.fromkeys(one.dataset for one in tuning.budgets if one.dataset != choices.dataset):
         steps = _largest(one for one in tuning.budgets if one.dataset == dataset)
-        datasets[dataset] = {"training": choices.budget(steps)}
+        datasets.setdefault(dataset, {})["training"] = choices.budget(steps)
     return {"datasets": datasets, "methods": methods}
 
 
@@ -49,7 +51,8 @@ def put_into_params(file: Path, lines: dict[str, Any]) -> None:
                 if not values:
                     entry.pop(part, None)
                     continue
-                entry[part] = CommentedMap(values)
+                # Of a pre-training the epochs alone are chosen, of all else everything.
+                entry[part] = CommentedMap({**entry.get(part, {}), **values} if part == "pretraining" else values)
                 entry[part].fa.set_flow_style()
     with whole_file(file) as partial, partial.open("w", encoding="utf-8") as stream:
         editor.dump(params, stream)
@@ -64,8 +67,15 @@ def as_yaml(lines: dict[str, Any]) -> str:
 
 
 def as_markdown(tuning: Tuning) -> str:
-    """Two tables: the settings that were compared, and the budgets that were tried."""
-    return "\n".join([*_settings(tuning), "", *_budgets(tuning), ""])
+    """Three tables: budgets of pre-training, the settings that were compared, and the budgets that were tried."""
+    return "\n".join([*_pretraining(tuning), "", *_settings(tuning), "", *_budgets(tuning), ""])
+
+
+def _pretraining(tuning: Tuning) -> Iterator[str]:
+    yield "Pre-training: AUSUC on validation tasks (mean over seeds) against epochs, as a method has it that trains"
+    yield "nothing after it. It has its plateau where twice the epochs gain less than half a point."
+    yield ""
+    yield from _ladders({(one.dataset, one.method): one for one in tuning.pretraining}, ("dataset", "method"))
 
 
 def _settings(tuning: Tuning) -> Iterator[str]:
@@ -94,12 +104,17 @@ def _budgets(tuning: Tuning) -> Iterator[str]:
     yield "Budgets: AUSUC on validation tasks (mean over seeds) against steps. A method has its plateau where twice the"
     yield "steps gain less than half a point."
     yield ""
-    steps = sorted({rung.steps for one in tuning.budgets for rung in one.rungs})
-    yield f"| dataset | method | shot | {' | '.join(map(str, steps))} | last gain | budget |"
-    yield f"|{'---|' * (len(steps) + 5)}"
-    for one in tuning.budgets:
+    named = {(one.dataset, one.method, str(one.shot)): one for one in tuning.budgets}
+    yield from _ladders(named, ("dataset", "method", "shot"))
+
+
+def _ladders(climbs: Mapping[tuple[str, ...], Climb], heads: tuple[str, ...]) -> Iterator[str]:
+    """A row for each, a column for each budget that any of them tried."""
+    steps = sorted({rung.steps for one in climbs.values() for rung in one.rungs})
+    yield f"| {' | '.join([*heads, *map(str, steps)])} | last gain | budget |"
+    yield f"|{'---|' * (len(heads) + len(steps) + 2)}"
+    for names, one in climbs.items():
         found = {rung.steps: f"{rung.ausuc:.2f}" for rung in one.rungs}
         shown = [f"**{found[each]}**" if each == one.steps else found.get(each, "") for each in steps]
         budget = str(one.steps) if one.reached else f"{one.steps}, no plateau yet"
-        cells = [one.dataset, one.method, str(one.shot), *shown, f"{one.gain:+.2f}", budget]
-        yield f"| {' | '.join(cells)} |"
+        yield f"| {' | '.join([*names, *shown, f'{one.gain:+.2f}', budget])} |"

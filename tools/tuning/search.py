@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
+from typing import Any
 
 from repro import paths
 from repro.errors import BadInput
 from repro.methods.registry import method_class
-from repro.results.tuning import Budget, ChosenSetting, Outcome, Rule, Rung, Tried, Tuning
-from stages.settings.kinds import TrainSettings
+from repro.results.tuning import Budget, ChosenSetting, Outcome, PretrainingBudget, Rule, Rung, Tried, Tuning
 from stages.settings.params import Options
-from stages.settings.resolving import Resolver
+from stages.settings.resolving import STANDARD, Resolver
 from tools.tuning.choices import FILE, Choices
-from tools.tuning.trials import Place, settings_of
+from tools.tuning.trials import MetaTrial, Place, PreTrial, Trial, settings_of
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Search:
 
     choices: Choices
     resolver: Resolver
-    outcomes: Callable[[Iterable[TrainSettings]], list[Outcome]]
+    outcomes: Callable[[Iterable[Trial]], list[Outcome]]
 
     def __post_init__(self) -> None:
         listed, wanted = list(self.resolver.params.seeds), self.choices.seeds
@@ -40,8 +40,7 @@ class Search:
 
         Where settings are compared all can be tuned, elsewhere those that the grid trains.
         """
-        if dataset not in self.resolver.params.datasets:
-            raise BadInput(f"got --dataset {dataset}, expected one of {', '.join(self.resolver.params.datasets)}")
+        self.require(dataset)
         found = list(self.choices.methods)
         if not self._compares(dataset, shot):
             lines = [
@@ -53,6 +52,11 @@ class Search:
             asked_for = ", ".join(asked) or "anything"
             raise BadInput(f"{paths.GRID} does not train {asked_for} on {dataset} with {shot} shots; expected a line")
         return names
+
+    def require(self, dataset: str) -> None:
+        """Raise BadInput for a dataset that is not there."""
+        if dataset not in self.resolver.params.datasets:
+            raise BadInput(f"got --dataset {dataset}, expected one of {', '.join(self.resolver.params.datasets)}")
 
     def roles(self, names: list[str]) -> list[str]:
         """The roles of the pre-trained backbones that they start from."""
@@ -110,25 +114,37 @@ class Search:
 
     def climb(self, settings: dict[str, ChosenSetting], place: Place) -> Budget:
         """Double the steps until that gains less than the plateau allows, or until there is no larger budget."""
-        chosen, rungs = settings[place.method].setting, list[Rung]()
-        for steps in self.choices.steps:
-            trials = [self._trial(place, chosen.options, chosen.training, steps, seed) for seed in self.seeds]
-            outcomes = self.outcomes(trials)
+        chosen = settings[place.method].setting
+        rungs = self._rungs(
+            self.choices.steps,
+            lambda steps, seed: self._trial(place, chosen.options, chosen.training, steps, seed),
+        )
+        return Budget(**vars(place), options=chosen.options, training=chosen.training, **rungs)
+
+    def pretrained(self, before: Tuning, dataset: str) -> Tuning:
+        """What `before` says, with the budget of a dataset's pre-training."""
+        settings, method = self.resolver.pretrain(dataset, STANDARD), self.choices.pretraining
+
+        def trial(epochs: int, seed: int) -> PreTrial:
+            longer = replace(settings.pretraining, epochs=epochs)
+            return PreTrial(replace(settings, pretraining=longer, seed=seed, threads=1), method)
+
+        rungs = self._rungs(self.choices.epochs, trial)
+        return before.with_pretraining(PretrainingBudget(dataset=dataset, method=method, **rungs))
+
+    def _rungs(self, ladder: tuple[int, ...], trial: Callable[[int, int], Trial]) -> dict[str, Any]:
+        """Climb until a doubling gains less than the plateau allows; what `Climb` is made of."""
+        rungs = list[Rung]()
+        for steps in ladder:
+            outcomes = self.outcomes([trial(steps, seed) for seed in self.seeds])
             rungs.append(Rung(steps=steps, outcomes=tuple(outcomes)))
             if len(rungs) > 1 and rungs[-1].ausuc - rungs[-2].ausuc < self.choices.plateau:
                 break
-        return Budget(
-            **vars(place),
-            options=chosen.options,
-            training=chosen.training,
-            plateau=self.choices.plateau,
-            seeds=self.seeds,
-            rungs=tuple(rungs),
-        )
+        return {"plateau": self.choices.plateau, "seeds": self.seeds, "rungs": tuple(rungs)}
 
-    def _trial(self, place: Place, options: Options, training: Options, steps: int, seed: int) -> TrainSettings:
+    def _trial(self, place: Place, options: Options, training: Options, steps: int, seed: int) -> MetaTrial:
         entry = self.choices.entry(options, training, steps)
-        return settings_of(self.resolver, place, entry, seed)
+        return MetaTrial(settings_of(self.resolver, place, entry, seed))
 
 
 def rule_of(name: str) -> Rule:

@@ -1,4 +1,4 @@
-"""One training with one setting and seed, measured on validation tasks: what `python -m stages train` would train.
+"""One training with one setting and seed, measured on validation tasks: what a stage would train.
 
 Its outcome is a small file named after all that decides it but the code, so it is measured once; a training that was
 killed goes on from its checkpoint.
@@ -8,23 +8,27 @@ import hashlib
 import json
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from repro import paths
 from repro.errors import Diverged
-from repro.files import whole_file
+from repro.files import SEAL, sha256, whole_file
 from repro.results.tuning import Outcome
 from stages.launching.ranks import end_with_launcher
 from stages.settings.files import plain
 from stages.settings.grid import StartedLine
-from stages.settings.kinds import TrainSettings
+from stages.settings.kinds import PretrainSettings, TrainSettings
 from stages.settings.params import MethodParams
 from stages.settings.resolving import Resolver
+
+if TYPE_CHECKING:  # they load torch, which the trainings' own processes need alone
+    from repro.training.distributed import World
+    from repro.training.loop import Training
 
 NOTHING = Outcome(hm=0.0, cal_hm=0.0, ausuc=0.0, diverged=True)
 
@@ -61,13 +65,90 @@ def settings_of(resolver: Resolver, place: Place, entry: MethodParams, seed: int
     return replace(resolver.with_params(with_entry).train(place.name, line), seed=seed)
 
 
-def file_of(settings: TrainSettings) -> Path:
-    """Where the outcome lies: under the hash of every value and input."""
-    from stages.train import inputs
+@dataclass(frozen=True)
+class Begun:
+    """A training ready to run; `measures` gives HM, calibrated HM and AUSUC of what it leaves."""
 
-    decides = {name: value for name, value in plain(settings).items() if name != "code"} | {"inputs": inputs(settings)}
-    key = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
-    return paths.trial(settings.cell, key)
+    training: "Training"
+    inputs: dict[str, Any]
+    measures: Callable[[], dict[str, float]]
+
+
+@dataclass(frozen=True)
+class MetaTrial:
+    """The meta-training of one method."""
+
+    settings: TrainSettings
+
+    @property
+    def name(self) -> str:
+        return self.settings.cell
+
+    @property
+    def title(self) -> str:
+        training = self.settings.training
+        assert training is not None
+        return f"{training.steps} steps, lr {training.lr}, {self.settings.options}"
+
+    def inputs(self) -> dict[str, Any]:
+        """What it reads, by content."""
+        from stages.train import inputs
+
+        return inputs(self.settings)
+
+    def begin(self, world: "World") -> Begun:
+        """See `Begun`."""
+        from stages.train import prepare
+
+        ready = prepare(self.settings, world)
+        assert ready.training is not None
+        return Begun(ready.training, ready.inputs, lambda: ready.validation.measures(ready.method))
+
+
+@dataclass(frozen=True)
+class PreTrial:
+    """A pre-training, measured by a method that trains nothing after it."""
+
+    settings: PretrainSettings
+    method: str
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+    @property
+    def title(self) -> str:
+        return f"{self.settings.pretraining.epochs} epochs, as {self.method}"
+
+    def inputs(self) -> dict[str, Any]:
+        """What it reads, by content."""
+        return {"dataset": sha256(paths.dataset(self.settings.dataset, self.settings.seed) / SEAL)}
+
+    def begin(self, world: "World") -> Begun:
+        """See `Begun`."""
+        from repro.evaluation.validation import Validation
+        from repro.trained.building import method_on
+        from stages.pretrain import prepare
+
+        ready, seed, memory = prepare(self.settings, world), self.settings.seed, self.settings.machine.memory_mb
+
+        def measures() -> dict[str, float]:
+            method = method_on(ready.model, ready.card, self.method, {}, seed)
+            number = ready.tasks.spec.tasks
+            validation = Validation(ready.data, ready.tasks, number, method.remembers, memory, world.device, seed)
+            return validation.measures(method)
+
+        return Begun(ready.training, ready.inputs, measures)
+
+
+Trial = MetaTrial | PreTrial
+
+
+def file_of(trial: Trial) -> Path:
+    """Where the outcome lies: under the hash of every value and input."""
+    values = {name: value for name, value in plain(trial.settings).items() if name != "code"}
+    decides = json.dumps(values | {"inputs": trial.inputs()}, sort_keys=True)
+    return paths.trial(trial.name, hashlib.sha256(decides.encode()).hexdigest()[:16])
 
 
 def read_outcome(file: Path) -> Outcome:
@@ -75,42 +156,37 @@ def read_outcome(file: Path) -> Outcome:
     return Outcome(**json.loads(file.read_bytes())["outcome"])
 
 
-def measure(settings: TrainSettings) -> str:
+def measure(trial: Trial) -> str:
     """Train, measure, and write the outcome; gives a line that tells it. In a process of its own."""
     from repro.models.device import use_cpu
     from repro.training.checkpoints import own_checkpoints
     from repro.training.distributed import process_group
     from repro.training.loop import run
-    from stages.train import prepare
 
+    settings = trial.settings
     use_cpu(settings.threads)
-    began, file = time.process_time(), file_of(settings)
+    started, file = time.process_time(), file_of(trial)
     checkpoints = paths.checkpoints(f"tuning-{file.stem}", settings.seed)
     with process_group(settings.machine.device) as world, own_checkpoints(checkpoints, world):
-        ready = prepare(settings, world)
-        assert ready.training is not None
+        begun = trial.begin(world)
+        every, inputs = settings.machine.checkpoint_every, begun.inputs
         try:
-            steps = run(
-                ready.training, checkpoints, checkpoint_every=settings.machine.checkpoint_every, inputs=ready.inputs
-            )
-            for _ in steps:
+            for _ in run(begun.training, checkpoints, checkpoint_every=every, inputs=inputs):
                 pass
-            best = ready.training.best
-            hm, cal_hm, ausuc = (round(value, 4) for value in ready.validation.measures(ready.method).values())
+            best = begun.training.best
+            hm, cal_hm, ausuc = (round(value, 4) for value in begun.measures().values())
             outcome = Outcome(hm=hm, cal_hm=cal_hm, ausuc=ausuc, best_step=best.step if best else 0)
         except Diverged:
             outcome = NOTHING
         with whole_file(file) as partial:
-            content: dict[str, Any] = {"outcome": asdict(outcome), "settings": plain(settings), "inputs": ready.inputs}
+            content: dict[str, Any] = {"outcome": asdict(outcome), "settings": plain(settings), "inputs": inputs}
             partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return told(settings, outcome, time.process_time() - began)
+    return told(trial, outcome, time.process_time() - started)
 
 
-def told(settings: TrainSettings, outcome: Outcome, seconds: float) -> str:
+def told(trial: Trial, outcome: Outcome, seconds: float) -> str:
     """One line about a training."""
-    training = settings.training
-    assert training is not None
-    what = f"{settings.cell}, seed {settings.seed}, {training.steps} steps, lr {training.lr}, {settings.options}"
+    what = f"{trial.name}, seed {trial.settings.seed}, {trial.title}"
     if outcome.diverged:
         return f"{what}: diverged ({seconds:.0f} s)"
     numbers = f"HM {outcome.hm:.2f}, calibrated {outcome.cal_hm:.2f}, AUSUC {outcome.ausuc:.2f}"
@@ -124,17 +200,17 @@ class Trials:
         self.pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin)
         self.failure: Exception | None = None
 
-    def outcomes(self, wanted: Iterable[TrainSettings]) -> list[Outcome]:
+    def outcomes(self, wanted: Iterable[Trial]) -> list[Outcome]:
         """What each of them measured, in order; may be called from several threads, and waits.
 
         After a failure no training begins any more, and every caller gets the first one.
         """
         wanted = list(wanted)
-        files = [file_of(settings) for settings in wanted]
+        files = [file_of(trial) for trial in wanted]
         try:
             begun = [
-                self.pool.submit(measure, settings)
-                for settings, file in zip(wanted, files, strict=True)
+                self.pool.submit(measure, trial)
+                for trial, file in zip(wanted, files, strict=True)
                 if not file.is_file()
             ]
             for each in begun:
