@@ -72,6 +72,7 @@ def evaluate(settings: EvaluateSettings, log: Log) -> dict[str, Any]:
             val,
             few_shot_ways=settings.few_shot,
             detailed_ways=settings.detailed,
+            few_shot_model=candidates.few_shot(),
             seen=seen,
             limit=settings.limit,
             memory_mb=memory_mb,

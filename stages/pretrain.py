@@ -91,7 +91,7 @@ def prepare(settings: PretrainSettings, world: World) -> Prepared:
         data,
         settings.pretraining,
         seed=settings.seed,
-        validate=lambda one: prototype_accuracy(one.backbone, store, tasks.support_TWK, tasks.query_TWQ),
+        validate=lambda one: {MEASURE: prototype_accuracy(one.backbone, store, tasks.support_TWK, tasks.query_TWQ)},
         acceleration=settings.precision,
         world=world,
     )

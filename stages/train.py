@@ -5,17 +5,19 @@
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from repro import paths
 from repro.data.dataset import Dataset, open_dataset
 from repro.data.episodes import read_tasks
-from repro.evaluation.validation import Validation
+from repro.evaluation.validation import FEW_SHOT, HM, Validation
 from repro.files import SEAL, sha256, whole_folder
 from repro.methods.base import Method
 from repro.models.device import use_cpu
 from repro.options import checked
 from repro.trained.building import start_method
+from repro.trained.folders import FEW_SHOT as FEW_SHOT_MODEL
 from repro.trained.folders import WEIGHTS, Card, check_model, write_model
 from repro.training.checkpoints import own_checkpoints
 from repro.training.distributed import World, process_group
@@ -27,8 +29,6 @@ from stages.settings.files import read_settings
 from stages.settings.kinds import TrainSettings
 from stages.shown import attach_curve, said, train_shown
 from stages.tracking import Log, bad_input_exits, of_seed, record
-
-MEASURE = "val_hm"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def train(settings: TrainSettings, log: Log) -> dict[str, Any]:
                 result |= train_shown(
                     ready.training,
                     settings.cell,
-                    MEASURE,
+                    HM,
                     checkpoints,
                     inputs=ready.inputs,
                     checkpoint_every=settings.machine.checkpoint_every,
@@ -67,11 +67,22 @@ def train(settings: TrainSettings, log: Log) -> dict[str, Any]:
             if world.rank == 0:
                 with whole_folder(paths.model(settings.cell, settings.seed)) as folder:
                     if ready.training:
-                        attach_curve(folder / "curve.csv", ready.training, MEASURE, log)
+                        attach_curve(folder / "curve.csv", ready.training, HM, log)
+                        write_few_shot(folder / FEW_SHOT_MODEL, ready, settings.seed, world)
                     write_model(folder, ready.method, ready.card, ready.data, world.device, settings.seed)
                     result |= write_origin(folder, "train", settings.cell, settings, sha256(folder / WEIGHTS))
                 print(said(settings.cell, ready.training, "validation HM"))
     return result
+
+
+def write_few_shot(folder: Path, ready: Prepared, seed: int, world: World) -> None:
+    """Write the weights that few-shot use would have chosen, where they are others than HM's; HM's stay installed."""
+    training = ready.training
+    if training and training.bests[FEW_SHOT].step != training.bests[HM].step:
+        folder.mkdir()
+        training.install_best(FEW_SHOT)
+        write_model(folder, ready.method, ready.card, ready.data, world.device, seed)
+        training.install_best(HM)
 
 
 def prepare(settings: TrainSettings, world: World) -> Prepared:

@@ -17,7 +17,7 @@ from repro.evaluation.embed import Embedded
 from repro.evaluation.metrics import harmonic, joint_accuracies
 from repro.evaluation.protocol import Measured, Progress, few_shot, generalised, no_progress, outcomes
 from repro.evaluation.seen_protocol import seen_accuracies
-from repro.methods.base import Method
+from repro.methods.base import Method, Scorer
 
 CPU = torch.device("cpu")
 
@@ -75,6 +75,7 @@ def evaluate_cell(
     *,
     few_shot_ways: tuple[int, ...] = (5,),
     detailed_ways: tuple[int, ...] = (5,),
+    few_shot_model: tuple[Method, Embedded] | None = None,
     seen: Tasks | None = None,
     limit: int | None = None,
     memory_mb: int = MEMORY_MB,
@@ -83,7 +84,8 @@ def evaluate_cell(
 ) -> Evaluation:
     """Measure a method on test tasks (by way), calibrated on the validation tasks of the same key.
 
-    `few_shot_ways` are the ways measured as FSL too, `detailed_ways` those with MAP and confidences; `seen` adds the
+    `few_shot_ways` are the ways measured as FSL too, also with the weights of `few_shot_model` where few-shot use would
+    have chosen others; `detailed_ways` are those with MAP and confidences; `seen` adds the
     comparison of classifiers on the seen classes. `limit` takes the first tasks of each list only, for methods that
     fine-tune per task; the records say so. `memory_mb` bounds the measures' memory, see `TaskPool`.
     """
@@ -91,6 +93,11 @@ def evaluate_cell(
     evaluation = Evaluation()
     val_pool, test_pool = (TaskPool(split, embedded, dataset, device, memory_mb) for split in ("val", "test"))
     val_scorer, scorer = method.scorer(val_pool.pool), method.scorer(test_pool.pool)
+    other_scorer, other_pool = scorer, test_pool
+    if few_shot_model:
+        other, other_embedded = few_shot_model
+        other_pool = TaskPool("test", other_embedded, dataset, device, memory_mb)
+        other_scorer = other.to(device).eval().scorer(other_pool.pool)
     for way, tasks in test.items():
         bias = best_bias(outcomes(val_scorer, BoundTasks(calibration[way], val_pool, limit), progress))
         bound = BoundTasks(tasks, test_pool, limit)
@@ -98,7 +105,9 @@ def evaluate_cell(
         evaluation.add("gfsl", bound, measured)
         evaluation.biases["gfsl", way] = bias
         if way in few_shot_ways:
-            evaluation.add("fsl", bound, few_shot(scorer, bound, progress))
+            own = few_shot(scorer, bound, progress).values
+            chosen = few_shot(other_scorer, BoundTasks(tasks, other_pool, limit)).values if few_shot_model else own
+            evaluation.add("fsl", bound, Measured(own | {"sel_u_u": chosen["u_u"]}))
     if seen is not None:
         bound = BoundTasks(seen, TaskPool("seen", embedded, dataset, device, memory_mb), limit)
         evaluation.add("seen", bound, Measured(seen_accuracies(method, bound, progress)))
@@ -116,8 +125,14 @@ def mean_hm(
     memory_mb: int = MEMORY_MB,
     device: torch.device = CPU,
 ) -> float:
-    """Mean HM in percent: what model selection and tuning on validation tasks go by; calibrated for some methods."""
+    """See `selecting_hm`."""
     task_pool = TaskPool(tasks.spec.split, embedded, dataset, device, memory_mb)
-    result = outcomes(method.to(device).eval().scorer(task_pool.pool), BoundTasks(tasks, task_pool, limit))
+    return selecting_hm(method, method.to(device).eval().scorer(task_pool.pool), BoundTasks(tasks, task_pool, limit))
+
+
+@torch.no_grad()
+def selecting_hm(method: Method, scorer: Scorer, bound: BoundTasks) -> float:
+    """Mean HM in percent: what model selection and tuning on validation tasks go by; calibrated for some methods."""
+    result = outcomes(scorer, bound)
     bias = best_bias(result) if method.selected_calibrated else 0.0
     return float(100 * harmonic(*joint_accuracies(result, bias)).mean())

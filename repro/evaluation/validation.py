@@ -11,11 +11,12 @@ from repro.data.episodes import Tasks, draw_exemplars
 from repro.errors import BadInput
 from repro.evaluation.bound import BoundTasks, TaskPool
 from repro.evaluation.calibration import best_bias
-from repro.evaluation.cell import mean_hm
+from repro.evaluation.cell import selecting_hm
 from repro.evaluation.embed import Embedded, embed
-from repro.evaluation.protocol import generalised, outcomes
-from repro.methods.base import Method
+from repro.evaluation.protocol import few_shot, generalised, outcomes
+from repro.methods.base import Method, Scorer
 
+HM, FEW_SHOT = "val_hm", "val_u_u"  # what weights are chosen by: the first for all uses, the other for few-shot use
 CHOSEN_BY = ("hm", "cal_hm", "ausuc")
 
 
@@ -49,29 +50,22 @@ class Validation:
         roles = self.data.roles
         return torch.cat([roles["val"], roles["seen_val"], self.exemplars_SM.flatten()]).unique()
 
-    def __call__(self, method: Method) -> float:
-        """Mean HM in percent."""
-        return mean_hm(
-            method,
-            self._embedded(method),
-            self.data,
-            self.tasks,
-            limit=self.number,
-            memory_mb=self.memory_mb,
-            device=self.device,
-        )
+    def __call__(self, method: Method) -> dict[str, float]:
+        """Means in percent: HM, which decides, and the accuracy of few-shot use."""
+        scorer, bound = self._scored(method, self.number)
+        return {HM: selecting_hm(method, scorer, bound), FEW_SHOT: float(few_shot(scorer, bound).values["u_u"].mean())}
 
     @torch.no_grad()
     def measures(self, method: Method) -> dict[str, float]:
         """Mean HM, calibrated HM and AUSUC in percent over all stored tasks; the same tasks give the bias."""
-        task_pool = TaskPool("val", self._embedded(method), self.data, self.device, self.memory_mb)
-        scorer, bound = method.to(self.device).eval().scorer(task_pool.pool), BoundTasks(self.tasks, task_pool)
+        scorer, bound = self._scored(method)
         found = generalised(scorer, bound, best_bias(outcomes(scorer, bound)), detailed=False)
         return {name: float(found.values[name].mean()) for name in CHOSEN_BY}
 
-    def _embedded(self, method: Method) -> Embedded:
-        """The images that a validation needs; those to be remembered are handed to the method."""
+    def _scored(self, method: Method, number: int | None = None) -> tuple[Scorer, BoundTasks]:
+        """The method bound to the images that a validation needs; those to be remembered are handed to it."""
         embedded = Embedded(self.rows_N, embed(method.backbone, self.data, self.rows_N, self.device), model="")
         if method.remembers:
             method.remember(embedded.of(self.exemplars_SM))
-        return embedded
+        task_pool = TaskPool("val", embedded, self.data, self.device, self.memory_mb)
+        return method.to(self.device).eval().scorer(task_pool.pool), BoundTasks(self.tasks, task_pool, number)

@@ -123,6 +123,9 @@ _ALL_COLUMNS = tuple(
     for shot in (1, 5)
 )
 _FSL_COLUMNS = tuple(Column(f"{shot}shot", (f"{shot}-Shot 5-Way",), shot, "fsl", 5, "u_u") for shot in (1, 5))
+_SELECTED_COLUMNS = tuple(
+    Column(f"{shot}shot_selected", (f"{shot}-Shot, selected by U→U",), shot, "fsl", 5, "sel_u_u") for shot in (1, 5)
+)
 _WAYS: tuple[tuple[str, str, Way], ...] = (("5way", "5-Way", 5), ("allway", "{unseen}-Way", "all"))
 _HM_COLUMNS = tuple(
     Column(f"{name}_{shot}shot", (label, f"{shot}-Shot"), shot, "gfsl", way, "hm")
@@ -210,7 +213,7 @@ TABLES: tuple[Table, ...] = (
         "mini",
         "Few-shot classification among the unseen classes of {dataset}",
         ("Setups",),
-        _FSL_COLUMNS,
+        (*_FSL_COLUMNS, *_SELECTED_COLUMNS),
         _methods("ifsl", "dfsl", "protonet", *QUOTED_LABELS, "castle", "acastle", cited=_CITED, ruled="castle"),
         backbones=True,
     ),
@@ -219,7 +222,7 @@ TABLES: tuple[Table, ...] = (
         "tiered",
         "Few-shot classification among the unseen classes of {dataset}",
         ("Setups",),
-        _FSL_COLUMNS,
+        (*_FSL_COLUMNS, *_SELECTED_COLUMNS),
         _methods("protonet", "ifsl", "dfsl", *QUOTED_LABELS, "castle", "acastle", cited=_CITED, ruled="castle"),
         backbones=True,
     ),

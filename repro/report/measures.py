@@ -25,6 +25,7 @@ MEASURES = {
     "ausuc": "AUSUC",
     "s_s": "S→S",
     "u_u": "U→U",
+    "sel_u_u": "U→U sel.",
     "s_su": "S→S∪U",
     "u_su": "U→S∪U",
 }

@@ -46,6 +46,13 @@ PROTOCOLS = (
         "unseen queries, equally many of each way",
         others="the usual few-shot accuracy; FSL tables take it from few-shot use, which CASTLE synthesises without Θ",
     ),
+    Protocol(
+        ("sel_u_u",),
+        "U→U, selected",
+        UNSEEN,
+        "the same, with the weights whose U→U was best on validation tasks, where HM's are others",
+        others="what few-shot papers report: a model that was selected for few-shot use",
+    ),
     Protocol(("s_su",), "S→S∪U", JOINT, "seen queries"),
     Protocol(("u_su",), "U→S∪U", JOINT, "unseen queries"),
     Protocol(

@@ -23,14 +23,14 @@ KEYS = {"protocol": pa.string(), "way": pa.int32(), "task": pa.int32()}
 MEASURES = (
     *("acc", "s_s", "u_u", "s_su", "u_su", "hm", "delta", "ausuc", "ausuc_released", "map_hm", "map_s", "map_u"),
     *("cal_acc", "cal_s_su", "cal_u_su", "cal_hm", "conf_seen", "conf_unseen", "conf_ratio"),
-    *("syn_s", "proto_s", "many_s"),
+    *("syn_s", "proto_s", "many_s", "sel_u_u"),
 )
 RECORDS = "tasks.parquet"  # the file's name in the folder of its cell
 CURVES = "curve.json"  # the mean seen-unseen curves beside it, by group
 TRAINING = "training.csv"  # loss and validation of the training that made the model, where it had one
 SHOWN = (  # the measures that metrics.json holds
     *("hm", "acc", "ausuc", "delta", "cal_hm", "s_s", "u_u", "s_su", "u_su", "map_hm", "conf_ratio"),
-    *("syn_s", "proto_s", "many_s"),
+    *("syn_s", "proto_s", "many_s", "sel_u_u"),
 )
 TASKS = "tasks"  # the metadata entry that names the task list of every group
 PERCENT = 100.001  # in single precision

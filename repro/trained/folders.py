@@ -27,6 +27,7 @@ from repro.trained.model_card import model_card
 
 CARD, WEIGHTS, EMBEDDINGS = "model.json", "model.safetensors", "embeddings.safetensors"
 README = "README.md"
+FEW_SHOT = "few_shot"  # a model of its own inside a method's folder, where other weights were best in few-shot use
 EXEMPLARS = 100  # training images per seen class that every model embeds: the most that any method remembers
 
 

@@ -15,6 +15,7 @@ from repro.evaluation.embed import Embedded
 from repro.methods.base import Method
 from repro.methods.registry import method_class
 from repro.trained.building import load_method, remember
+from repro.trained.folders import FEW_SHOT, read_card, read_embedded
 
 logger = logging.getLogger(__name__)
 LEFT_OUT = -1.0  # below any harmonic mean
@@ -36,6 +37,16 @@ class Candidates:
         method = load_method(self.folder, self.name, {**self.options, **tuned}, self.seed)
         remember(method, self.embedded, self.data, self.seed)
         return method
+
+    def few_shot(self) -> tuple[Method, Embedded] | None:
+        """The same method with the weights that few-shot use chose in training, where they are others."""
+        folder = self.folder / FEW_SHOT
+        if not folder.is_dir() or read_card(folder).method != self.name:
+            return None
+        embedded = read_embedded(folder)
+        method = load_method(folder, self.name, self.options, self.seed)
+        remember(method, embedded, self.data, self.seed)
+        return method, embedded
 
     def best(self, tasks: Tasks, number: int, memory_mb: int, device: torch.device) -> tuple[dict[str, Any], Method]:
         """The option set with the largest HM on the first validation tasks (the first of equals), and its method."""

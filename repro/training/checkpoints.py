@@ -20,7 +20,7 @@ from repro.files import check_seal, discard, exclusive_folder, seal, whole_folde
 from repro.models.weights import read_tensors, write_tensors
 from repro.training.distributed import World
 
-FORMAT = 2
+FORMAT = 3
 logger = logging.getLogger(__name__)
 
 
@@ -34,10 +34,13 @@ class Best:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of a training after `step` steps; `best_weights` is empty before the first validation."""
+    """The state of a training after `step` steps.
+
+    `best` is by measure, and empty before the first validation; `best_weights` are named `measure/weight`.
+    """
 
     step: int
-    best: Best | None
+    best: dict[str, Best]
     loss_scale: dict[str, Any]
     weights: dict[str, Tensor]
     best_weights: dict[str, Tensor]
@@ -59,7 +62,7 @@ def write_checkpoint(folder: Path, snapshot: Snapshot, settings: Mapping[str, An
         facts = {
             "format": FORMAT,
             "step": snapshot.step,
-            "best": None if snapshot.best is None else vars(snapshot.best),
+            "best": {measure: vars(best) for measure, best in snapshot.best.items()},
             "loss_scale": snapshot.loss_scale,
             "settings": settings,
         }
@@ -78,10 +81,11 @@ def read_checkpoint(folder: Path, settings: Mapping[str, Any]) -> Snapshot | Non
         return None
     try:
         facts = json.loads((found[-1] / STATE).read_text())
-        step, best, loss_scale = int(facts["step"]), facts["best"], dict(facts["loss_scale"])
+        step, loss_scale = int(facts["step"]), dict(facts["loss_scale"])
         written = dict(facts["settings"])
         known = facts["format"] == FORMAT
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        best = {measure: Best(**values) for measure, values in facts["best"].items()} if known else {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"{found[-1]}: not a checkpoint ({error!r}); delete {folder} to start this training anew"
         raise BadInput(message) from error
     if not known:
@@ -90,7 +94,7 @@ def read_checkpoint(folder: Path, settings: Mapping[str, Any]) -> Snapshot | Non
     check_seal(found[-1], *FILES, remedy=f"delete {folder} to start this training anew")
     logger.info("resuming from %s", found[-1])
     tensors = {name: read_tensors(found[-1] / f"{name}.safetensors") for name in TENSORS}
-    return Snapshot(step, None if best is None else Best(**best), loss_scale, **tensors)
+    return Snapshot(step, best, loss_scale, **tensors)
 
 
 @contextmanager

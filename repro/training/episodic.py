@@ -4,7 +4,7 @@ Dimensions: N images of a step, T tasks, C classes, K shots, Q queries, B free i
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -100,7 +100,7 @@ def meta_train(
     *,
     shot: int,
     seed: int,
-    validate: Callable[[Method], float] | None,
+    validate: Callable[[Method], Mapping[str, float]] | None,
     acceleration: Acceleration = PLAIN,
     world: World = ALONE,
 ) -> Training:

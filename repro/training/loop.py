@@ -58,9 +58,11 @@ class Training:
     """A run of `steps` steps. Iterating trains and yields `StepMetrics`; at the end the model has its best weights.
 
     `validate(model)` is asked before the first step, every `validate_every` steps and after the last, with the model in
-    evaluation mode and without gradients; larger is better, and what training does not improve stays as it came (`best`
-    of step 0). Without `validate` the last weights stay. `history` holds loss, lr and validation (NaN
-    where none was due) of every step so far, also of those before a resume. Raises Diverged on a NaN or infinite loss.
+    evaluation mode and without gradients, for one measure or more; of each, larger is better, and its best weights are
+    kept. What training does not improve stays as it came (`best` of step 0). The first measure is the one that decides
+    which weights the model ends with; without `validate` the last ones stay. `history` holds loss, lr and the first
+    measure (NaN where none was due) of every step so far, also of those before a resume. Raises Diverged on a NaN or
+    infinite loss.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class Training:
         seed: int,
         world: World,
         amp_scaler: torch.amp.GradScaler,
-        validate: Callable[[Any], float] | None,
+        validate: Callable[[Any], Mapping[str, float]] | None,
         validate_every: int,
         settings: Mapping[str, Any],
     ) -> None:
@@ -92,8 +94,8 @@ class Training:
         }
         self.optimiser = optimisation.optimiser(learner.model, learner.groups())
         self.step = 0
-        self.best: Best | None = None
-        self.best_weights: dict[str, Tensor] = {}
+        self.bests: dict[str, Best] = {}
+        self.best_weights: dict[str, dict[str, Tensor]] = {}
         self.history: dict[str, list[float]] = {"loss": [], "lr": [], "validation": []}
 
     def __iter__(self) -> Iterator[StepMetrics]:
@@ -107,9 +109,18 @@ class Training:
             for name, value in (("loss", loss), ("lr", lr), ("validation", validation)):
                 self.history[name].append(math.nan if value is None else value)
             yield StepMetrics(step, loss, lr, validation, self.best.value if self.best else None)
-        if self.best:
-            install(self.learner.model, self.best_weights, f"the weights of step {self.best.step}")
+        for measure in list(self.bests)[:1]:
+            self.install_best(measure)
         self.learner.model.eval()
+
+    @property
+    def best(self) -> Best | None:
+        """The best validation so far by the measure that decides."""
+        return next(iter(self.bests.values()), None)
+
+    def install_best(self, measure: str) -> None:
+        """Give the model the weights with which this measure was best."""
+        install(self.learner.model, self.best_weights[measure], f"the weights of step {self.bests[measure].step}")
 
     def _advance(self, step: int, drawn: Draw, prepared: Tensor) -> tuple[float, float]:
         lr = self.optimisation.set_lr(self.optimiser, step, self.steps)
@@ -136,12 +147,14 @@ class Training:
             return None
         model = self.learner.model.eval()
         with torch.no_grad():
-            value = self.world.agree(float(self.validate(model)))
+            found = {one: self.world.agree(float(value)) for one, value in self.validate(model).items()}
         self.learner.training_mode()
-        if self.best is None or value > self.best.value:
-            self.best = Best(value, step)
-            self.best_weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        return value
+        better = [one for one, value in found.items() if one not in self.bests or value > self.bests[one].value]
+        if better:
+            weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+            self.bests |= {one: Best(found[one], step) for one in better}
+            self.best_weights |= dict.fromkeys(better, weights)
+        return next(iter(found.values()))
 
     def snapshot(self) -> Snapshot:
         """All that is needed to go on from here."""
@@ -152,10 +165,14 @@ class Training:
         }
         return Snapshot(
             step=self.step,
-            best=self.best,
+            best=dict(self.bests),
             loss_scale=self.amp_scaler.state_dict(),
             weights=self.learner.model.state_dict(),
-            best_weights=self.best_weights,
+            best_weights={
+                f"{measure}/{name}": tensor
+                for measure, weights in self.best_weights.items()
+                for name, tensor in weights.items()
+            },
             momentum=momentum,
             history={name: torch.tensor(values, dtype=torch.float64) for name, values in self.history.items()},
         )
@@ -167,8 +184,11 @@ class Training:
         for name, buffer in snapshot.momentum.items():
             self.optimiser.state[parameters[name]]["momentum_buffer"] = torch.empty_like(parameters[name]).copy_(buffer)
         self.amp_scaler.load_state_dict(snapshot.loss_scale)
-        self.step, self.best = snapshot.step, snapshot.best
-        self.best_weights = {name: tensor.to(self.world.device) for name, tensor in snapshot.best_weights.items()}
+        self.step, self.bests = snapshot.step, dict(snapshot.best)
+        self.best_weights = {measure: {} for measure in self.bests}
+        for place, tensor in snapshot.best_weights.items():
+            measure, _, name = place.partition("/")
+            self.best_weights[measure][name] = tensor.to(self.world.device)
         self.history = {name: values.tolist() for name, values in snapshot.history.items()}
 
 

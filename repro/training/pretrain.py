@@ -4,7 +4,7 @@ It gives every method its backbone and its many-shot classifiers.
 Dimensions: N images, D features, S seen classes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ def pretrain(
     pretraining: Pretraining,
     *,
     seed: int,
-    validate: Callable[[Pretrained], float] | None,
+    validate: Callable[[Pretrained], Mapping[str, float]] | None,
     acceleration: Acceleration = PLAIN,
     world: World = ALONE,
 ) -> Training:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
 from repro import paths
 from repro.data.dataset import Dataset
@@ -95,6 +96,18 @@ def test_the_releases_numbers() -> None:
     assert [each.training.schedule(11, 300) for each in (one, five)] == [0.1, 0.5]
     assert (one.options.get("dictionary_lr_scale", 1.0), five.options["dictionary_lr_scale"]) == (1.0, 10.0)
     assert one.training.nesterov and five.training.lr == 2e-4
+
+
+@every_scale
+def test_budgets_of_the_embedded_benchmark_reach_no_other_scale(scale: str) -> None:
+    base = yaml.safe_load(BASE[paths.PARAMS])
+    for entry in base["datasets"].values():
+        entry["pretraining"], entry["training"] = {"epochs": 12345}, {"steps": 12345}
+    for entry in base["methods"].values():
+        entry |= {"training": {"steps": 12345}} if "training" in entry else {}
+    marked = {**BASE, paths.PARAMS: yaml.safe_dump(base)}
+    found = scales.scaled(scale, marked)[paths.PARAMS]
+    assert ("12345" in found) == (scale == scales.EMBEDDED)
 
 
 def test_a_scale_lies_over_another_and_says_only_what_differs() -> None:

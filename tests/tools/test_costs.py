@@ -38,9 +38,11 @@ def test_the_operations_of_a_backbone_are_those_of_its_convolutions() -> None:
     assert unit.step == pytest.approx(3 * unit.forward - first, rel=1e-9)
 
 
-def test_a_checkpoint_has_three_copies_of_the_weights(tmp_path: Path) -> None:
+def test_a_checkpoint_has_four_copies_of_the_weights(tmp_path: Path) -> None:
     weights = {"weight": torch.zeros(1000, 1000)}
-    snapshot = Snapshot(1, Best(1.0, 1), {}, weights, weights, weights, {"loss": torch.zeros(1)})
+    best = {name: Best(1.0, 1) for name in ("hm", "u_u")}
+    kept = {f"{name}/weight": torch.zeros(1000, 1000) for name in best}
+    snapshot = Snapshot(1, best, {}, weights, kept, weights, {"loss": torch.zeros(1)})
     write_checkpoint(tmp_path, snapshot, {})
     written = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
     assert written == pytest.approx(costs.CHECKPOINT_COPIES * costs.FLOAT * 10**6, rel=0.01)

@@ -73,12 +73,17 @@ class Swap(FixedSeen):
         ]
 
 
-def validation(dataset: Dataset) -> Callable[[Any], float]:
-    """Nearest-prototype accuracy on a few fixed tasks of the validation classes."""
+def validation(dataset: Dataset) -> Callable[[Any], dict[str, float]]:
+    """Nearest-prototype accuracy on a few fixed tasks of the validation classes; and its opposite, best elsewhere."""
     images_CN = dataset.roles["val"].view(len(dataset.labels_of("val")), -1)
     store = ImageStore(dataset.images_NHWC, torch.device("cpu"))
     support_TWK, query_TWQ = images_CN[:, :4].T.unsqueeze(-1), images_CN[:, 4:].expand(4, -1, -1)
-    return lambda model: prototype_accuracy(model.backbone, store, support_TWK, query_TWQ)
+
+    def validate(model: Any) -> dict[str, float]:
+        accuracy = prototype_accuracy(model.backbone, store, support_TWK, query_TWQ)
+        return {"accuracy": accuracy, "errors": 100 - accuracy}
+
+    return validate
 
 
 def small_pretraining(dataset: Dataset, *, world: World = ALONE, dropout: float = 0.1, **options: Any) -> Training:

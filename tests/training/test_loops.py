@@ -29,29 +29,34 @@ def test_training_lowers_the_loss_and_keeps_the_best_weights(tiny: Dataset, kind
     validated = {one.step: one.validation for one in metrics if one.validation is not None}
     assert list(validated) == (list(range(6, 61, 6)) if kind == "pretrain" else [20, 40, 60])
     assert training.best.value == metrics[-1].best >= max(validated.values())
-    assert training.validate(training.learner.model) == training.best.value
+    assert training.validate(training.learner.model)["accuracy"] == training.best.value
+    training.install_best("errors")
+    assert training.validate(training.learner.model)["errors"] == training.bests["errors"].value
 
 
 def test_the_weights_of_the_best_validation_come_back(tiny: Dataset) -> None:
     values = iter([0.0, 1.0, 3.0, 2.0])
     seen = []
 
-    def validate(model: Pretrained) -> float:
+    def validate(model: Pretrained) -> dict[str, float]:
         assert not model.training
         assert not torch.is_grad_enabled()
         seen.append(model.classifier.weight_SD.clone())
-        return next(values)
+        value = next(values)
+        return {"first": value, "second": -abs(value - 1)}
 
     training = small_pretraining(tiny, validate=validate)
     list(training)
     assert torch.equal(training.learner.model.classifier.weight_SD, seen[2])
     assert training.best.step == 12
+    training.install_best("second")
+    assert torch.equal(training.learner.model.classifier.weight_SD, seen[1])
 
 
 @pytest.mark.parametrize("kind", TRAININGS)
 def test_what_training_does_not_improve_stays_as_it_came(tiny: Dataset, kind: str) -> None:
     values = iter([5.0, *[4.0] * 3])
-    training = TRAININGS[kind](tiny, validate=lambda _: next(values))
+    training = TRAININGS[kind](tiny, validate=lambda _: {"value": next(values)})
     before = {name: tensor.clone() for name, tensor in training.learner.model.state_dict().items()}
     metrics = list(training)
     assert (training.best.value, training.best.step) == (5.0, 0)

@@ -28,9 +28,12 @@ class Killed(Exception):
 
 
 def outcome(training: Training, folder: Path) -> tuple[bytes, str, object]:
-    """Everything a run leaves behind: weights, history, best validation."""
-    save_weights(training.learner.model, folder / "weights.safetensors")
-    return (folder / "weights.safetensors").read_bytes(), json.dumps(training.history), training.best
+    """Everything a run leaves behind: the best weights of every measure, history, best validations."""
+    for measure in reversed(training.bests):
+        training.install_best(measure)
+        save_weights(training.learner.model, folder / f"{measure}.safetensors")
+    weights = b"".join((folder / f"{measure}.safetensors").read_bytes() for measure in training.bests)
+    return weights, json.dumps(training.history), training.bests
 
 
 def uninterrupted(kind: str, dataset: Dataset, folder: Path, **options: object) -> tuple[bytes, str, object]:

@@ -29,7 +29,7 @@ from stages.settings.resolving import Resolver
 ROOT = Path(__file__).resolve().parents[2]
 SPEED = 50e12  # operations a second: an A100 at a sixth of its bf16 peak, a guess for 84-pixel images
 FLOAT, DIM = 4, 640
-CHECKPOINT_COPIES = 3  # weights, best weights, momentum
+CHECKPOINT_COPIES = 4  # weights, momentum, and the best weights of two measures
 # Images of train, val, test, seen_val and seen_test. Mini: 600 per class and 2 × 200 new ones per seen class. Tiered
 # (Ren et al., 2018): 2 × 200 of each seen class held out. Heterogeneous: 50 per class, 15 more per seen class. Office-
 # Home: its 13,161 images of the three domains in proportion to the classes of a split, 10 per domain of a seen class
