@@ -135,7 +135,7 @@ def render_paper(
             all_cells=all_cells,
             warnings=warnings,
             budgets=view_budgets(tuning, methods),
-            budgets_picture=draw_budgets(tuning, methods, out / "figures") if tuning.budgets else None,
+            budgets_picture=draw_budgets(tuning, methods, out / "figures") if tuning != NOTHING_TUNED else None,
         ),
     )
     return Rendered(

@@ -6,7 +6,7 @@ import numpy as np
 
 from repro.report.floor import floor_warnings
 from repro.results.store import Cell, Results
-from repro.results.tuning import Budget, Outcome, Rung, Tuning
+from repro.results.tuning import Budget, Outcome, PretrainingBudget, Rung, Tuning
 from tests.report.conftest import KNOWN, render
 from tests.report.synthetic import write_cell
 
@@ -26,7 +26,10 @@ def test_budgets_are_shown_where_some_were_chosen(tmp_path: Path) -> None:
     rungs = (Rung(steps=500, outcomes=outcomes), Rung(steps=1000, outcomes=outcomes))
     place = {"dataset": "mini", "method": "castle", "shot": 1}
     budget = Budget(**place, options={}, training={}, plateau=0.5, seeds=(0,), rungs=rungs)  # type: ignore[arg-type]
-    render(tmp_path / "none", tmp_path / "out", tuning=Tuning(budgets=(budget,)))
+    longer = (rungs[0], Rung(steps=1000, outcomes=(Outcome(hm=50.0, cal_hm=50.0, ausuc=41.0),)))
+    before = PretrainingBudget(dataset="mini", method="mc_knn", plateau=0.5, seeds=(0,), rungs=longer)
+    render(tmp_path / "none", tmp_path / "out", tuning=Tuning(pretraining=(before,), budgets=(budget,)))
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Training budgets" in page and "500: 40.00, 1000: 40.00" in page
+    assert "pre-training, as MC + kNN" in page and "1000 epochs, no plateau yet" in page
     assert (tmp_path / "out" / "figures" / "budgets.png").is_file()

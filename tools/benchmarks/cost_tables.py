@@ -48,14 +48,17 @@ def _units(costs: Costs) -> Iterator[str]:
 
 
 def _datasets(costs: Costs) -> Iterator[str]:
-    head = ("dataset", "images", "packed", "embedded per model", "models", "all models")
+    head = ("dataset", "images", "packed", "embedded per model", "models, at most", "all models")
     rows: list[tuple[object, ...]] = []
     packed_bytes = model_bytes = 0
     for name, roles in IMAGES.items():
         size, unit = costs.sizes[name], costs.backbone(name)
         packed, embedded = sum(roles) * size * size * 3, stored_rows(name) * DIM * FLOAT
-        trained = [*(each.dataset for each in costs.of_pretraining), *(each.dataset for each in costs.of_training)]
-        models = trained.count(name)
+        # A training may leave two: the weights with the best HM, and those with the best few-shot accuracy.
+        of_pretraining, of_training = (
+            sum(each.dataset == name for each in some) for some in (costs.of_pretraining, costs.of_training)
+        )
+        models = of_pretraining + 2 * of_training
         stored = models * (embedded + FLOAT * unit.weights)
         packed_bytes, model_bytes = packed_bytes + packed, model_bytes + stored
         sizes = (f"{packed / GB:.2f} GB", f"{embedded / GB:.2f} GB", models, f"{stored / GB:.1f} GB")

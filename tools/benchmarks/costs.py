@@ -148,7 +148,7 @@ class Costs:
                 training = training.from_random_weights(steps, start.pretraining)
             learns = any(one.requires_grad for one in method.backbone.parameters())
             validations = -(-training.steps // training.validate_every)
-            rows = validations * (IMAGES[dataset][1] + IMAGES[dataset][3]) + stored_rows(dataset)
+            rows = validations * (IMAGES[dataset][1] + IMAGES[dataset][3]) + 2 * stored_rows(dataset)
             rows += 0 if learns else IMAGES[dataset][0]
             trained = float(training.steps) * images * unit.step if learns else 0.0
             kept = images * unit.kept if learns else 0
