@@ -11,8 +11,9 @@ from typing import Any
 
 from repro import paths
 from repro.data.dataset import open_dataset
-from repro.data.episodes import Tasks, read_tasks
+from repro.data.episodes import Tasks, draw_exemplars, read_tasks
 from repro.evaluation.cell import Evaluation, evaluate_cell
+from repro.evaluation.overlap import overlapping
 from repro.files import seal, sha256, whole_folder
 from repro.models.device import pick_device, use_cpu
 from repro.results.chance import ARROWS, chance_warnings
@@ -34,7 +35,7 @@ from repro.results.records import (
     write_records,
 )
 from repro.trained.building import completed
-from repro.trained.folders import read_embedded
+from repro.trained.folders import EXEMPLARS, read_embedded
 from repro.trained.selection import Candidates
 from stages.origins import write_origin
 from stages.settings.files import read_settings
@@ -60,7 +61,9 @@ def evaluate(settings: EvaluateSettings, log: Log) -> dict[str, Any]:
     chosen, method = candidates.best(tuning, settings.selection.tasks, memory_mb, device)
     if seen is not None:
         embedded = completed(embedded, method, data, seen.support_TWK, device)
+    exemplars_SM = draw_exemplars(data, EXEMPLARS, seed)
     again = [test[way] for way in settings.few_shot if way in test]
+    again += [test[settings.ways[0]]] * len(settings.overlap)
     lists = [*test.values(), *val.values(), *again, *([seen] if seen else [])]
     planned = sum(min(settings.limit or tasks.spec.tasks, tasks.spec.tasks) for tasks in lists)
     with bar(settings.cell, planned, "task") as shown:
@@ -74,6 +77,10 @@ def evaluate(settings: EvaluateSettings, log: Log) -> dict[str, Any]:
             detailed_ways=settings.detailed,
             few_shot_model=candidates.few_shot(),
             seen=seen,
+            overlaps={
+                f"overlap{percent}": overlapping(embedded, data, exemplars_SM, percent, seed)
+                for percent in settings.overlap
+            },
             limit=settings.limit,
             memory_mb=memory_mb,
             device=device,

@@ -46,7 +46,7 @@ class Keeping:
             for protocol, way in records.groups():
                 name, left_out = self._add_group(cell, seed, records, protocol, way)
                 for measure in left_out:
-                    found = self.results.estimate(Reading(cell, protocol, way, measure))  # type: ignore[arg-type]
+                    found = self.results.estimate(Reading(cell, protocol, way, measure))
                     estimates.setdefault(name, {})[measure] = as_plain(found) if found else None
                 if AREA not in left_out and (curve := read_curve(folder, name)) is not None:
                     curves[name] = curve.tolist()
@@ -77,7 +77,7 @@ class Keeping:
         kept = {
             measure: array
             for measure, array in others.items()
-            if measure in exceptions or self.wanted(Reading(cell, protocol, way, measure))  # type: ignore[arg-type]
+            if measure in exceptions or self.wanted(Reading(cell, protocol, way, measure))
         }
         kept |= {measure: every[measure] for measure in exceptions - kept.keys()}
         group = Group(cell.name, seed, protocol, way, len(every["acc"]), queries)

@@ -77,6 +77,7 @@ def evaluate_cell(
     detailed_ways: tuple[int, ...] = (5,),
     few_shot_model: tuple[Method, Embedded] | None = None,
     seen: Tasks | None = None,
+    overlaps: Mapping[str, Embedded] | None = None,
     limit: int | None = None,
     memory_mb: int = MEMORY_MB,
     device: torch.device = CPU,
@@ -86,7 +87,8 @@ def evaluate_cell(
 
     `few_shot_ways` are the ways measured as FSL too, also with the weights of `few_shot_model` where few-shot use would
     have chosen others; `detailed_ways` are those with MAP and confidences; `seen` adds the
-    comparison of classifiers on the seen classes. `limit` takes the first tasks of each list only, for methods that
+    comparison of classifiers on the seen classes, and `overlaps` the first way once more with other embeddings, by the
+    name of the protocol. `limit` takes the first tasks of each list only, for methods that
     fine-tune per task; the records say so. `memory_mb` bounds the measures' memory, see `TaskPool`.
     """
     method = method.to(device).eval()
@@ -108,6 +110,13 @@ def evaluate_cell(
             own = few_shot(scorer, bound, progress).values
             chosen = few_shot(other_scorer, BoundTasks(tasks, other_pool, limit)).values if few_shot_model else own
             evaluation.add("fsl", bound, Measured(own | {"sel_u_u": chosen["u_u"]}))
+    way, tasks = next(iter(test.items()))
+    for name, others in (overlaps or {}).items():
+        pool = TaskPool("test", others, dataset, device, memory_mb)
+        bound = BoundTasks(tasks, pool, limit)
+        bias = evaluation.biases["gfsl", way]
+        values = generalised(method.scorer(pool.pool), bound, bias, detailed=False, progress=progress).values
+        evaluation.add(name, bound, Measured(values))
     if seen is not None:
         bound = BoundTasks(seen, TaskPool("seen", embedded, dataset, device, memory_mb), limit)
         evaluation.add("seen", bound, Measured(seen_accuracies(method, bound, progress)))

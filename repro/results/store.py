@@ -37,10 +37,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Reading:
-    """One measure of one cell under one protocol: a value per task."""
+    """One measure of one cell under one protocol (gfsl, fsl, seen, overlap and a number): a value per task."""
 
     cell: Cell
-    protocol: Literal["gfsl", "fsl", "seen"]
+    protocol: str
     way: Way
     measure: str
 

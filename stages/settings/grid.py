@@ -15,17 +15,22 @@ from stages.settings.yaml_files import read_mapping
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A method to measure. `options` and `training` are what this cell has instead of the method's own values."""
+    """A method to measure. `options` and `training` are what this cell has instead of the method's own values.
+
+    `seen` and `overlap` (percent) are protocols that it is measured with besides.
+    """
 
     dataset: Name
     method: Name
     shot: Annotated[int, Field(ge=1)]
     ways: Annotated[tuple[Way, ...], Field(min_length=1)]
     seen: bool = False
+    overlap: tuple[Annotated[int, Field(ge=1, le=100)], ...] = ()
     options: Options = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require_once("ways", self.ways)
+        require_once("overlap", self.overlap)
 
 
 @with_config(STRICT)

@@ -103,6 +103,7 @@ class EvaluateSettings(ReplicateSettings):
     few_shot: tuple[int, ...]
     detailed: tuple[int, ...]
     seen: bool
+    overlap: tuple[int, ...]
     limit: int | None
     selection: TaskList
     benchmark: str

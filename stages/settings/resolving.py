@@ -145,6 +145,7 @@ class Resolver:
             few_shot=self._stored_ways(params.measuring.few_shot, line.dataset, "measuring.few_shot"),
             detailed=self._stored_ways(params.measuring.detailed, line.dataset, "measuring.detailed"),
             seen=line.seen,
+            overlap=line.overlap,
             limit=self._of_method(line.method).limit or None,
             selection=params.measuring.selection,
             benchmark=f"{params.benchmark.name}, {params.benchmark.scale}",

@@ -26,6 +26,7 @@ def small_params() -> dict[str, Any]:
             "images": {role: count * DOMAINS[name] for role, count in IMAGES.items()},
         }
         dataset |= {"size": 16, "episodes": {"shots": [1, 5], "seen": 5} if name == "mini" else {}, "pretraining": {}}
+        dataset["training"] = {}
     params["episodes"] = {"shots": [1], "query": 4, "test": [{"way": 5, "tasks": 40}], "calibration": 20, "seen": 0}
     params["measuring"]["selection"]["tasks"] = 10
     params["pretraining"]["epochs"] = 1
