@@ -105,6 +105,9 @@ def test_the_findings_name_every_judged_claim_and_the_numbers_behind_hm(edition:
     for claim in edition.claims().values():
         assert (f"- {claim['statement']} (" in text) == (claim["verdict"] != "described")
     assert "| castle | " in text and "AUSUC" in text
+    assert "| method | S→S, 0 % | S→S, 25 % | S→S, 47 % | HM, 0 % |" in text
+    mixed = text.partition("### Training images among the seen test images")[2]
+    assert "| mc_knn | " in mixed and "| castle_adapted | " not in mixed
 
 
 def test_the_pages_are_those_of_the_committed_editions(monkeypatch: pytest.MonkeyPatch) -> None:
