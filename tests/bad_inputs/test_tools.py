@@ -121,7 +121,7 @@ TABLE: dict[str, Row] = {
     "rehearse: a name there is not": (
         nothing,
         "tools/rehearse --only minni",
-        "--only is 'minni', expected datasets of",
+        "--only is 'minni', expected",
     ),
     "rehearse: no GPU": (params(machine={"device": "cuda"}), "tools/rehearse", "machine.device: device 'cuda': 0 CUDA"),
     "rehearse: no places": (nothing, "tools/rehearse --places 0", "'0' is no number from 1"),

@@ -188,7 +188,7 @@ class Predictor:
 
     def pace(self, told: Measured) -> Pace | None:
         """Of a training that was rehearsed."""
-        return self._pace(told) if told.works and told.facts.get("steps") else None
+        return self._pace(told) if told.works and told.bars and told.facts.get("steps") else None
 
     def _lists(self, settings: Any, limit: int | None) -> Iterator[tuple[str, int, int]]:
         """Kind, ways and tasks of every list, in the order of an evaluation."""
