@@ -3,7 +3,7 @@
 import configparser
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -134,8 +134,3 @@ def memory_of(device: torch.device) -> int:
     lines = Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").is_file() else []
     (available,) = [line.split()[1] for line in lines if line.startswith("MemAvailable")] or ["0"]
     return int(available) * 1024
-
-
-def told_by_role(size: DatasetSize) -> Mapping[str, int]:
-    """Images by role, as a report shows them."""
-    return {role: size.images[role] for role in ROLES}

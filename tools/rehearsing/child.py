@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from repro.errors import BadInput, one_line
+from repro.errors import one_line
 from repro.training.loop import Training
 from stages import episodes, evaluate, pretrain, splits, summary, train  # noqa: F401 - loaded before stages are forked
 from stages.tracking import of_seed, progress, record
@@ -140,6 +140,3 @@ def is_out_of_memory(error: BaseException) -> bool:
 def _last_error(log: Path) -> str:
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("error: ")]
     return lines[-1].removeprefix("error: ") if lines else "it ended without a word"
-
-
-__all__ = ["BadInput", "Order", "is_out_of_memory", "run"]

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 
 import torch
 
@@ -18,6 +19,8 @@ from tools.rehearsing.predicting import Predictor, Rehearsed
 from tools.rehearsing.proving import compared, run_in_full
 from tools.rehearsing.running import Rehearsal, scratch_folder
 from tools.rehearsing.work import Stage, Work
+
+UNDECODED = "files"  # what the doctor says of looking without decoding; a sample is decoded below
 
 
 def say(line: str) -> None:
@@ -43,8 +46,10 @@ class Rehearsing:
         began = time.perf_counter()
         say(checks.describe_device(self.device))
         full, findings = checks.sizes_of_data(self.work, lambda name: say(f"looking at the data of {name}"))
-        for name, each in ((name, one) for name, found in findings.items() for one in found if one.verdict == "warn"):
-            say(f"warning: {name}: {each.check}: {each.seen}")
+        for name, found in findings.items():
+            for each in found:
+                if each.verdict == "warn" and each.check != UNDECODED:
+                    say(f"warning: {name}: {each.check}: {shorten(each.seen, 200)}")
         chosen, copies = Chosen(self.work), checks.cache_copies(self.root)
         with scratch_folder(self.root) as scratch:
             rehearsal = Rehearsal(self.work, self.root, scratch, self.device, say)
@@ -57,9 +62,9 @@ class Rehearsing:
             rehearsed = rehearsal.rehearsed(orders, measured, full)
             memory = memory_lines(rehearsal, rehearsed, chosen, too_large)
         took, predictor = time.perf_counter() - began, Predictor(self.work, chosen, rehearsed)
-        found = report.totals(predictor, self.stages, here)
+        summed = report.totals(predictor, self.stages, here)
         failed = report.failure_lines(list(measured.values()))
-        too_small = checks.disk_verdict(report.needed(found, copies), self.root)
+        too_small = checks.disk_verdict(report.needed(summed, copies), self.root)
         unit = "GPUs" if self.device.type == "cuda" else "places"
         params = self.work.params
         lines = [
@@ -71,7 +76,7 @@ class Rehearsing:
             *(failed or ["Every kind of stage works.", ""]),
             "## The whole run",
             "",
-            *report.sum_lines(found, here, copies, unit),
+            *report.sum_lines(summed, here, copies, unit),
             f"- {too_small or 'it fits on this disk'}",
             *(f"- {line}" for line in memory or ["every step fits into memory"]),
             "",

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -108,7 +107,7 @@ def _one_batch(backbone: Named, size: int, acceleration: Acceleration, device: t
     loss = F.cross_entropy(model.classifier(features_ND.float()), data.labels_N[rows].to(device))
     scaler.scale(loss).backward()
     found = [one.grad.float().flatten() for one in model.parameters() if one.grad is not None]
-    return float(loss), torch.cat(found) / scaler.get_scale()
+    return loss.item(), torch.cat(found) / scaler.get_scale()
 
 
 def determinism(backbone: Named, size: int, acceleration: Acceleration, device: torch.device) -> Check:
@@ -188,6 +187,3 @@ def _dataset(size: int) -> Dataset:
         domains_N=torch.zeros_like(rows),
         roles={**empty, "train": rows},
     )
-
-
-__all__ = ["Any", "Check", "all_checks", "check_numerics", "data_parallel", "determinism", "precision"]
