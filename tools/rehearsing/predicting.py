@@ -83,7 +83,7 @@ class Predictor:
         return told.end[self.clock]
 
     def _splits(self, stage: Stage, told: Measured) -> float:
-        """Listing is done in full already; decoding and drawing grow with the images."""
+        """Listing, or choosing classes, is done in full already; decoding and drawing grow with the images."""
         bar, name = told.bar, stage.settings.dataset
         listed = [moment for moment, number in bar.ticks if number == 0]
         began = (listed or [bar.opened])[-1][self.clock]

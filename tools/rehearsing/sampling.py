@@ -31,6 +31,8 @@ def prepare_sample(keep: Keep) -> Callable[..., None]:
     ) -> None:
         if source in RENDERERS:
             fewer = drawn_less(options, keep)
+            RENDERERS[source](seed=seed, size=size, **drawn_less(options, dict.fromkeys(keep, 1)))
+            progress(0, 1)  # classes are chosen and their masks are cut out, however many images follow
             prepare(source, name, folder, size=size, seed=seed, options=fewer, workers=workers, progress=progress)
             progress(1, 1)
         else:

@@ -16,8 +16,8 @@ from tools.rehearsing.work import Stage, Work
 
 STEPS, HEAVY_STEPS = 9, 3  # of a training, odd: a checkpoint follows every even step, a validation the last
 HEAVY = 5e11  # operations of a step that take seconds on a CPU
-STORED_TASKS = 1000  # of each list; evaluations measure fewer
-FAST_BLOCKS = 4  # of tasks, for a method that is quick; one that fine-tunes for each task gets one
+STORED_TASKS = 2000  # of each list; evaluations measure fewer
+FAST_BLOCKS = 16  # of tasks, for a method that is quick; one that fine-tunes for each task gets one
 SPARE = 4  # images of a class beyond one task's: tasks that are all alike have no interval
 SELECTION = 8  # tasks that choose among options, where a method has some to choose
 
@@ -62,7 +62,8 @@ def measured_tasks(settings: Any, ways: Iterable[int], episodes: Episodes, devic
     queries = 2 * min(ways) * episodes.query
     block = max(1, BLOCK_QUERIES.get(device.type, BLOCK_QUERIES_ELSEWHERE) // queries)
     slow = len(method_class(settings.method).tuning_grid) > 1
-    return max(2, min(STORED_TASKS, block * (1 if slow else FAST_BLOCKS)))
+    blocks = min(1 if slow else FAST_BLOCKS, max(1, STORED_TASKS // block))
+    return max(2, min(STORED_TASKS, block * blocks))
 
 
 def batch_of(settings: Any, seen: int) -> tuple[BatchSpec, bool]:
