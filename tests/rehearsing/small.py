@@ -11,6 +11,7 @@ import yaml
 from tests.pipeline.small_params import write_small
 
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
 
 def small_workspace(folder: Path, **changes: Any) -> Path:
@@ -28,8 +29,12 @@ def small_workspace(folder: Path, **changes: Any) -> Path:
     return folder
 
 
+def command(workspace: Path, *arguments: str, prove: bool = False) -> list[str]:
+    """What rehearses that workspace; its report is `report.md` beside it."""
+    return [sys.executable, "-m", "tests.rehearsing.call", str(workspace), str(int(prove)), *arguments]
+
+
 def rehearse(workspace: Path, *arguments: str, prove: bool = False) -> subprocess.CompletedProcess[str]:
-    """What the command does, on that workspace; its report is `report.md` beside it."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.rehearsing.call", str(workspace), str(int(prove)), *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    """Run it to its end."""
+    words = command(workspace, *arguments, prove=prove)
+    return subprocess.run(words, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)

@@ -1,13 +1,16 @@
 """A whole rehearsal of a small grid: every kind of stage works, nothing is left behind, predictions come true."""
 
 import re
+import signal
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.pipeline.workspace import digests
-from tests.rehearsing.small import rehearse, small_workspace
+from tests.rehearsing.small import ENVIRONMENT, ROOT, command, rehearse, small_workspace
 
 KINDS = ("splits", "episodes", "pretrain", "train", "evaluate", "summary", "paper")
 
@@ -56,3 +59,18 @@ def test_a_failing_stage_is_named_with_its_log_and_the_rest_goes_on(tmp_path: Pa
     assert "a step draws 10000 classes" in report
     assert "not tried: train mini-castle-1shot fails" in report
     assert re.search(r"evaluate mini-mc_knn-1shot \| works", report)
+
+
+def test_a_signal_leaves_no_process_and_no_folder(tmp_path: Path, faults: Any) -> None:
+    folder = small_workspace(tmp_path / "workspace")
+    faults.tried()
+    words = command(folder, "mini", "mc_knn")
+    with subprocess.Popen(words, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout
+        for line in running.stdout:
+            if line.startswith("works splits"):
+                break
+        running.terminate()
+        assert running.wait(120) == 128 + signal.SIGTERM
+    assert [each.name for each in tmp_path.iterdir()] == ["workspace"]
+    faults.survived()

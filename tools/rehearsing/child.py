@@ -115,7 +115,7 @@ def _listen(measured: Measured, clock: Clock) -> None:
         def __exit__(self, *_: object) -> None:
             self.noted.closed = clock.now()
 
-    progress.tqdm = Noted  # type: ignore[misc]
+    progress.tqdm = Noted  # type: ignore[assignment,misc]
 
 
 def _cut(prepare: Callable[..., Training], steps: int, measured: Measured) -> Callable[..., Training]:

@@ -19,7 +19,7 @@ import torch
 
 from repro import paths
 from repro.data.dataset import open_dataset
-from repro.files import disk_errors_as_bad_input
+from repro.files import disk_errors_as_bad_input, signals_wait
 from stages.launching.places import Place, places_for
 from stages.origins import OUTPUTS
 from tools.benchmarks.costs import backbone
@@ -91,24 +91,30 @@ class Rehearsal:
         measured: dict[Key, Measured] = {}
         running: dict[Any, tuple[Stage, Any, Place]] = {}
         free = list(self.places)
-        while waiting or running:
-            self._drop_hopeless(waiting, measured)
-            ready = [key for key, (stage, _) in waiting.items() if self._is_ready(stage, waiting, running)]
-            while ready and free:
-                stage, order = waiting.pop(ready.pop(0))
-                place = free.pop()
-                answer, process = self._start(replace(order, environment=place))
-                running[answer] = stage, process, place
-            for answer in wait(list(running)) if running else ():
-                stage, process, place = running.pop(answer)
-                measured[stage.key] = told = self._hear(answer, process, stage)
-                free.append(place)
-                self.tell(f"{'works' if told.works else 'FAILS'} {stage.title} in {told.end[0]:.1f} s{_why(told)}")
+        try:
+            while waiting or running:
+                self._drop_hopeless(waiting, measured)
+                ready = [key for key, (stage, _) in waiting.items() if self._is_ready(stage, waiting, running)]
+                while ready and free:
+                    stage, order = waiting.pop(ready.pop(0))
+                    place = free.pop()
+                    with signals_wait():  # what is started is known to be
+                        answer, process = self._start(replace(order, environment=place))
+                        running[answer] = stage, process, place
+                for answer in wait(list(running)) if running else ():
+                    stage, process, place = running.pop(answer)
+                    measured[stage.key] = told = self._hear(answer, process, stage)
+                    free.append(place)
+                    self.tell(f"{'works' if told.works else 'FAILS'} {stage.title} in {told.end[0]:.1f} s{_why(told)}")
+        finally:  # an interrupt: what still runs must not write into a folder that goes
+            for _, process, _ in running.values():
+                process.kill()
+                process.join()
         return measured
 
     def _start(self, order: Order) -> tuple[Any, Any]:
         ours, theirs = self.processes.Pipe(duplex=False)
-        process = self.processes.Process(target=run, args=(order, theirs))
+        process = self.processes.Process(target=run, args=(order, theirs), daemon=True)
         process.start()
         theirs.close()
         return ours, process
