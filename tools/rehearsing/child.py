@@ -41,7 +41,6 @@ class Order:
     steps: int | None = None
     keep: Keep | None = None
     environment: dict[str, str] = field(default_factory=dict)
-    memory_limit: int | None = None  # of the process's address space, in bytes
 
 
 def run(order: Order, answer: Connection) -> None:
@@ -53,8 +52,6 @@ def run(order: Order, answer: Connection) -> None:
     with log.open("w") as stream:
         for number in (1, 2):
             os.dup2(stream.fileno(), number)
-    if order.memory_limit:
-        resource.setrlimit(resource.RLIMIT_AS, (order.memory_limit, order.memory_limit))
     measured = Measured(order.stage, order.name)
     clock = Clock()
     _listen(measured, clock)

@@ -84,12 +84,15 @@ class Predictor:
 
     def _splits(self, stage: Stage, told: Measured) -> float:
         """Listing, or choosing classes, is done in full already; decoding and drawing grow with the images."""
-        bar, name = told.bar, stage.settings.dataset
-        listed = [moment for moment, number in bar.ticks if number == 0]
-        began = (listed or [bar.opened])[-1][self.clock]
-        packed = bar.ticks[-1][0][self.clock] - began
+        name = stage.settings.dataset
         grows = self.rehearsed.full[name].total / self.rehearsed.samples[name].total
-        return told.end[self.clock] + packed * (grows - 1)
+        return told.end[self.clock] + self.packing(told) * (grows - 1)
+
+    def packing(self, told: Measured) -> float:
+        """Seconds that a sample's images took to be decoded or drawn."""
+        bar = told.bar
+        listed = [moment for moment, number in bar.ticks if number == 0]
+        return bar.ticks[-1][0][self.clock] - (listed or [bar.opened])[-1][self.clock]
 
     def _episodes(self, stage: Stage, told: Measured) -> float:
         """Each list grows with its blocks of tasks."""

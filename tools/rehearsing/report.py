@@ -67,8 +67,7 @@ def _speeds(predictor: Predictor, told: Measured | None) -> tuple[str, str, str,
         return "", "", "", ""
     step = images = tasks = ""
     if told.stage == "splits":
-        spans = predictor.rehearsed.samples[told.name].total / max(1e-9, sum(told.bar.spans(predictor.clock)))
-        images = f"{spans:,.0f}"
+        images = f"{predictor.rehearsed.samples[told.name].total / max(predictor.packing(told), 1e-9):,.0f}"
     if pace := predictor.pace(told):
         step = f"{1000 * pace.step:,.0f} ms"
         images = f"{told.facts['images'] / max(pace.step, 1e-9):,.0f}"
