@@ -14,6 +14,7 @@ from stages.settings.machine import Resources
 from stages.settings.params import read_params
 from tools.scheduling.driving import Driver
 from tools.scheduling.local_engine import LocalEngine, local_engine
+from tools.watching.hope import Hope
 
 THREADS = "OMP_NUM_THREADS"
 
@@ -26,7 +27,7 @@ def reproduce(targets: list[str], jobs: int | None, dry: bool) -> int:
     places = places_for(here, params.threads)
     # Whatever a stage does before it sets its threads, and what sets none, keeps to its place.
     os.environ.setdefault(THREADS, str(params.threads))
-    driver = Driver("tools/repro", lambda log: _machine(places, log), lambda _: Resources())
+    driver = Driver("tools/repro", lambda log: _machine(places, log), lambda _: Resources(), hope=Hope())
     return driver.run(Path.cwd(), targets, dry)
 
 

@@ -118,6 +118,14 @@ TABLE: dict[str, Row] = {
         "settings/train/x.json: not what `plan` writes",
     ),
     "status: no seconds": (nothing, "tools/status --watch 0", "'0' is no number from 1"),
+    "rehearse: a name there is not": (
+        nothing,
+        "tools/rehearse --only minni",
+        "--only is 'minni', expected",
+    ),
+    "rehearse: no GPU": (params(machine__device="cuda"), "tools/rehearse", "machine.device: device 'cuda': 0 CUDA"),
+    "rehearse: no places": (nothing, "tools/rehearse --places 0", "'0' is no number from 1"),
+    "test: no GPU": (nothing, "tools/test --gpu", "--gpu was given, but there is no GPU"),
     "sync: an unknown option": (nothing, "tools/sync --everything", "unrecognized arguments: --everything"),
 }
 

@@ -10,6 +10,7 @@ from tools.scheduling.clusters import joined, local
 from tools.scheduling.driving import Driver
 from tools.scheduling.jobs import Engine
 from tools.scheduling.progress import Needs
+from tools.watching.hope import Hope
 
 EXAMPLES = """  tools/cluster --local 2                           # two CPUs of this machine
   tools/cluster --address auto                      # the Ray cluster that this machine is a node of; see tools/slurm
@@ -45,4 +46,4 @@ def driver(options: argparse.Namespace, needs: Callable[[str], Needs]) -> Driver
     def on_ray(log: Path) -> AbstractContextManager[Engine]:
         return joined(options.address, log) if options.address else local(options.local or 2, log)
 
-    return Driver("tools/cluster", on_ray, needs, options.retries, options.through)
+    return Driver("tools/cluster", on_ray, needs, options.retries, options.through, hope=Hope())

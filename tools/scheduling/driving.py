@@ -26,6 +26,7 @@ class Driver:
     needs: Callable[[str], Needs]
     retries: int = 2
     through: Sequence[str] = ()
+    hope: Callable[[str], Sequence[str]] = lambda _: ()  # what is said after a stage of a group has run
 
     def run(self, root: Path, targets: list[str], dry: bool) -> int:
         """Give 0, 1 where a stage failed, 130 where it was interrupted. Raises BadInput."""
@@ -35,7 +36,7 @@ class Driver:
             if dry:
                 return _say_what_would_run(pipeline)
             schedule = Schedule(pipeline, self.needs, own / "logs", self.retries, self.through)
-            board = Board(schedule, own / "seconds.json")
+            board = Board(schedule, own / "seconds.json", self.hope)
             signals = self._run_stale(schedule, board, own / "engine.log") if schedule.find_stale() else []
             board.end(root)
         if signals:

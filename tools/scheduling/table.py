@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ LAST_BYTES = 1 << 14
 class Board:
     """The schedule, as it goes."""
 
-    def __init__(self, schedule: Schedule, memory: Path) -> None:
-        """`memory` is a file for `Durations`."""
-        self._schedule = schedule
+    def __init__(self, schedule: Schedule, memory: Path, hope: Callable[[str], Sequence[str]]) -> None:
+        """`memory` is a file for `Durations`; `hope` says how the first results of a run look."""
+        self._schedule, self._hope = schedule, hope
         self._durations = Durations(memory)
         self._console = Console(file=sys.stdout, highlight=False)
         self._live = Live(
@@ -50,6 +51,8 @@ class Board:
             where = f" on {progress.node} in {clock(progress.seconds)}" if progress.node else ""
             rest = "" if self._console.is_terminal else f" ({self._left()})"
             self._console.print(escape(f"{progress.state} {progress.name}{where}{rest}"), soft_wrap=True)
+            for line in self._hope(progress.group) if progress.state == "ran" else ():
+                self._console.print(escape(line), soft_wrap=True, style="bold red" if line.startswith("!") else None)
 
     def end(self, root: Path) -> None:
         """Print the summary, and each failed stage with its log's path and last lines."""

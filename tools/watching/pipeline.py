@@ -4,7 +4,7 @@ import hashlib
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -18,6 +18,7 @@ from stages.origins import is_current
 from stages.settings.planned import REPLICATED, planned
 from stages.tracking import of_seed, run_folders
 from stages.tracking.names import RUN, cell_of
+from tools.watching.hope import FINDERS, Hope
 from tools.watching.runs import WatchedRun, read_run
 
 Key = tuple[str, str]  # stage and cell, as runs are named
@@ -43,11 +44,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Status:
-    """All parts in the pipeline's order at one moment; `free` is the disk's room in bytes."""
+    """All parts in the pipeline's order at one moment; `free` is the disk's room in bytes.
+
+    `hope` says how the first results look.
+    """
 
     now: datetime
     parts: list[Part]
     free: int
+    hope: list[str] = field(default_factory=list)
 
     def of(self, state: str) -> list[Part]:
         """The parts that are in this state."""
@@ -74,7 +79,10 @@ def read_status(runs: Path, now: datetime | None = None) -> Status:
     parts = [_part(stage, name, seed, values, newest, now) for stage, name, seed, values in _planned()]
     parts = [_settled(part, parts) for part in parts]
     typical = _typical(part for part in parts if part.state == "done")
-    return Status(now, [replace(part, left=_left(part, typical)) for part in parts], shutil.disk_usage(".").free)
+    left = [replace(part, left=_left(part, typical)) for part in parts]
+    hope = Hope()
+    told = [line for kind in FINDERS for line in hope(kind)]
+    return Status(now, left, shutil.disk_usage(".").free, told)
 
 
 def _planned() -> list[tuple[str, str, int | None, dict[str, Any]]]:

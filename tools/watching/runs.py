@@ -58,8 +58,8 @@ class WatchedRun:
     @property
     def steps(self) -> int | None:
         """All steps of its training; None where that is not known (yet)."""
-        if training := self.config.get("training"):
-            return int(training["steps"])
+        if training := self.config.get("training"):  # from random weights it has those of pre-training besides
+            return int(training["steps"]) if self.step <= int(training["steps"]) else None
         if (pretraining := self.config.get("pretraining")) and self.validation.steps:
             return int(pretraining["epochs"]) * self.validation.steps[0]  # validated after every epoch
         return None

@@ -45,6 +45,7 @@ def shown(status: Status) -> RenderableType:
     ended = [(part, part.run) for part in status.of("done") if part.run and part.run.ended]
     for part, run in sorted(ended, key=lambda each: str(each[1].ended))[-LAST:]:
         lines.append(Text(f"ran {part.title} in {clock(run.seconds)}"))
+    lines += [Text(printable(line), style="bold red" if line.startswith("!") else "") for line in status.hope]
     return Group(*lines)
 
 
@@ -69,6 +70,7 @@ def plain(status: Status) -> dict[str, Any]:
         "left_seconds": status.left,
         "disk_free_bytes": status.free,
         "counts": dict(Counter(part.state for part in status.parts)),
+        "hope": status.hope,
         "parts": [_plain_part(part) for part in status.parts],
     }
 

@@ -1,0 +1,76 @@
+"""A whole rehearsal of a small grid: every kind of stage works, nothing is left behind, predictions come true."""
+
+import re
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.pipeline.workspace import digests
+from tests.rehearsing.small import ENVIRONMENT, ROOT, command, rehearse, small_workspace
+
+KINDS = ("splits", "episodes", "pretrain", "train", "evaluate", "summary", "paper")
+
+
+@pytest.fixture(scope="module")
+def rehearsed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], str]:
+    """The workspace, its files before, and the report."""
+    folder = small_workspace(tmp_path_factory.mktemp("rehearsal") / "workspace")
+    before = digests(folder, (".",))
+    done = rehearse(folder, "mini", prove=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return folder, before, (folder.parent / "report.md").read_text()
+
+
+def test_every_kind_of_stage_works_and_has_its_cost(rehearsed: tuple[Path, dict[str, str], str]) -> None:
+    report = rehearsed[2]
+    assert "Every kind of stage works." in report
+    for kind in KINDS:
+        assert re.search(rf"^\| {kind} \S+ \| works \|.* \| \d.* \| \d.* \|$", report, re.MULTILINE), kind
+    assert re.search(r"one stage after the other: \*\*\d", report)
+    assert "it fits on this disk" in report
+    assert "longest chain: " in report
+    assert "tiered" not in report
+
+
+def test_nothing_is_left_behind_but_the_report(rehearsed: tuple[Path, dict[str, str], str]) -> None:
+    folder, before, _ = rehearsed
+    assert digests(folder, (".",)) == before
+    assert sorted(each.name for each in folder.parent.iterdir()) == ["report.md", "workspace"]
+
+
+def test_cpu_time_is_predicted_to_a_quarter(rehearsed: tuple[Path, dict[str, str], str]) -> None:
+    (off,) = re.findall(r"^\| all \|.*\| ([+-]\d+) % \|", rehearsed[2], re.MULTILINE)
+    assert abs(int(off)) <= 25, rehearsed[2]
+
+
+def test_a_failing_stage_is_named_with_its_log_and_the_rest_goes_on(tmp_path: Path) -> None:
+    folder = small_workspace(tmp_path / "workspace")
+    grid = yaml.safe_load((folder / "paper" / "grid.yaml").read_text())
+    grid["trained"]["mini-castle-1shot"]["options"] = {"classes": 10_000}
+    (folder / "paper" / "grid.yaml").write_text(yaml.safe_dump(grid))
+    done = rehearse(folder, "mini", "castle", "mc_knn")
+    report = (tmp_path / "report.md").read_text()
+    assert done.returncode == 1
+    assert "train mini-castle-1shot fails" in report
+    assert "a step draws 10000 classes" in report
+    assert "not tried: train mini-castle-1shot fails" in report
+    assert re.search(r"evaluate mini-mc_knn-1shot \| works", report)
+
+
+def test_a_signal_leaves_no_process_and_no_folder(tmp_path: Path, faults: Any) -> None:
+    folder = small_workspace(tmp_path / "workspace")
+    faults.tried()
+    words = command(folder, "mini", "mc_knn")
+    with subprocess.Popen(words, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout
+        for line in running.stdout:
+            if line.startswith("works splits"):
+                break
+        running.terminate()
+        assert running.wait(120) == 128 + signal.SIGTERM
+    assert [each.name for each in tmp_path.iterdir()] == ["workspace"]
+    faults.survived()

@@ -1,0 +1,136 @@
+"""What is known before anything runs: the device, the raw data of every dataset, room on the disk, memory of a step."""
+
+import configparser
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+
+from repro.data.dataset import ROLES, Dataset
+from repro.data.episodes import TaskSpec, ways_available
+from repro.errors import BadInput
+from repro.models.device import pick_device
+from repro.preparation.doctor import Finding, examine
+from repro.preparation.sources import options_of
+from stages.episodes import specs
+from stages.settings.params import DatasetParams
+from tools.rehearsing.sizes import DatasetSize, drawn_size, is_drawn
+from tools.rehearsing.work import Work
+
+LINKS = ("hardlink", "symlink")
+NO_NVIDIA = "nvidia-smi is not here: no NVIDIA driver, or it is not on the PATH"
+
+
+def device_of(work: Work) -> torch.device:
+    """The device of params.yaml; raises BadInput where there is none such."""
+    try:
+        return pick_device(work.params.machine.device)
+    except BadInput as error:
+        reason = "" if shutil.which("nvidia-smi") else f" ({NO_NVIDIA})"
+        raise BadInput(f"machine.device: {error}{reason}") from None
+
+
+def describe_device(device: torch.device) -> str:
+    """What computes, in a sentence."""
+    if device.type == "cuda":
+        facts = torch.cuda.get_device_properties(device)
+        return f"{torch.cuda.device_count()} × {facts.name}, {facts.total_memory / 2**30:.0f} GiB each"
+    cores = len(os.sched_getaffinity(0))
+    why = "" if shutil.which("nvidia-smi") else f"; {NO_NVIDIA}"
+    return f"{cores} CPU cores, no GPU is used{why}"
+
+
+def missing_data(work: Work) -> list[str]:
+    """Folders and files of raw data that are not there, a sentence each, without reading any."""
+    return [
+        f"datasets.{name}.options.{key} is {path}, which is not there"
+        for name, chosen in work.params.datasets.items()
+        for key, path in _raw_paths(chosen)
+        if not Path(path).exists()
+    ]
+
+
+def _raw_paths(chosen: DatasetParams) -> Iterator[tuple[str, str]]:
+    if is_drawn(chosen.source):
+        return
+    for key, option in options_of(chosen.source).items():
+        given = chosen.options.get(key)
+        paths_ = given if isinstance(given, list) else [given]
+        if given is not None and Path in _kinds(option.annotation):
+            yield from ((key, str(path)) for path in paths_)
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """Every type that an annotation names."""
+    inner = [kind for part in get_args(annotation) for kind in _kinds(part)]
+    return {annotation, *inner} if isinstance(annotation, type) else set(inner)
+
+
+def sizes_of_data(
+    work: Work, progress: Callable[[str], None] = lambda name: None
+) -> tuple[dict[str, DatasetSize], dict[str, list[Finding]]]:
+    """List and check the raw data of every dataset: its size, and what the dataset doctor found.
+
+    Raises BadInput, naming every dataset that cannot be packed.
+    """
+    problems = missing_data(work)
+    if problems:
+        raise BadInput(f"{'; '.join(problems)}; correct the paths, or rehearse other datasets with --only")
+    found: dict[str, DatasetSize] = {}
+    findings: dict[str, list[Finding]] = {}
+    for name, chosen in work.params.datasets.items():
+        progress(name)
+        if is_drawn(chosen.source):
+            found[name] = drawn_size(chosen.options, chosen.size)
+            continue
+        seed = work.params.seeds[0]
+        report = examine(chosen.source, seed, chosen.options, decode=False, tasks=_task_lists(work, name))
+        findings[name] = report.findings
+        problems += [f"datasets.{name}: {each.seen}" for each in report.findings if each.verdict == "fail"]
+        if report.passed:
+            images = {role: sum(counts.get(role, 0) for counts in report.counts.values()) for role in ROLES}
+            seen = sum(1 for counts in report.counts.values() if counts.get("train"))
+            found[name] = DatasetSize(images, seen, chosen.size, channels=3)
+    if problems:
+        raise BadInput(f"{'; '.join(problems)}; `tools/doctor --dataset NAME` says more, --only leaves datasets out")
+    return found, findings
+
+
+def _task_lists(work: Work, name: str) -> Callable[[Dataset], list[TaskSpec]]:
+    episodes = work.resolver.episodes(name)
+
+    def lists(data: Dataset) -> list[TaskSpec]:
+        every = specs(episodes, ways_available(data, "val"), data.seen_classes)
+        return [spec for of_split in every.values() for spec in of_split.values()]
+
+    return lists
+
+
+def cache_copies(root: Path) -> int:
+    """How often an output lies on the disk: once more in DVC's cache unless it is linked from there."""
+    config = configparser.ConfigParser()
+    config.read([root / ".dvc" / "config", root / ".dvc" / "config.local"])
+    types = [word.strip() for word in config.get("cache", "type", fallback="").split(",")]
+    return 1 if set(types) & set(LINKS) else 2
+
+
+def disk_verdict(needed: int, root: Path) -> str:
+    """Empty where so many bytes fit beside what is there; else a sentence with what to do."""
+    free = shutil.disk_usage(root).free
+    if needed <= free:
+        return ""
+    linked = "" if cache_copies(root) == 1 else ", `dvc config cache.type hardlink,symlink` halves it"
+    message = f"the disk of {root} has {free / 1e9:.1f} GB free, the whole run needs {needed / 1e9:.1f} GB"
+    return f"{message}; free some space{linked}, or leave datasets out"
+
+
+def memory_of(device: torch.device) -> int:
+    """Bytes that a step may take."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    lines = Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").is_file() else []
+    (available,) = [line.split()[1] for line in lines if line.startswith("MemAvailable")] or ["0"]
+    return int(available) * 1024

@@ -1,0 +1,116 @@
+"""What a rehearsal tells: a line per stage, and the whole run in sum, as Markdown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.clock import clock
+from tools.rehearsing.chains import Job, longest_chain, side_by_side
+from tools.rehearsing.measuring import Measured
+from tools.rehearsing.predicting import Predictor
+from tools.rehearsing.work import Stage
+
+PLACES = (1, 2, 4, 8)
+HEAD = ("stage", "", "a step", "images/s", "tasks/s", "peak memory", "full: time", "full: disk")
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The whole run: seconds by number of places, the longest chain, bytes of all outputs and of checkpoints."""
+
+    seconds: dict[int, float]
+    chain: list[Job]
+    chain_seconds: float
+    outputs: int
+    checkpoints: int
+
+
+def totals(predictor: Predictor, stages: Sequence[Stage], places: int) -> Totals:
+    """All stages, each as often as there are seeds."""
+    seeds = predictor.work.params.seeds
+    seconds: dict[Job, float] = {}
+    needs: dict[Job, list[Job]] = {}
+    outputs = largest = 0
+    for stage in stages:
+        of_stage = seeds if stage.replicated else seeds[:1]
+        for seed in of_stage:
+            job = (*stage.key, seed)
+            seconds[job] = predictor.seconds(stage) or 0.0
+            upstream = [(key, each) for key in stage.needs for each in ([seed] if stage.replicated else seeds)]
+            needs[job] = [(*key, each) for key, each in upstream if (*key, each) in seconds]
+        size = predictor.bytes(stage)
+        outputs += len(of_stage) * size
+        largest = max(largest, size if stage.kind in ("pretrain", "train") else 0)
+    found = {number: side_by_side(seconds, needs, number) for number in sorted({*PLACES, places})}
+    length, chain = longest_chain(seconds, needs)
+    return Totals(found, chain, length, outputs, 2 * places * largest)
+
+
+def stage_lines(predictor: Predictor, stages: Sequence[Stage]) -> list[str]:
+    """A row of the table for every stage of the full pipeline."""
+    lines = [f"| {' | '.join(HEAD)} |", "|---|---" + "|---:" * (len(HEAD) - 2) + "|"]
+    for stage in stages:
+        told = predictor.rehearsed.measured.get(predictor.chosen.stands_for(stage))
+        own = predictor.chosen.stands_for(stage) == stage.key
+        state = "not run" if told is None else "works" if told.works else "**fails**"
+        if told is not None and not own:
+            state = f"as {told.name}" if told.works else state
+        seconds = predictor.seconds(stage)
+        full = "?" if seconds is None else clock(seconds)
+        cells = (stage.title, state, *_speeds(predictor, told), full, _bytes(predictor.bytes(stage)))
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _speeds(predictor: Predictor, told: Measured | None) -> tuple[str, str, str, str]:
+    if told is None or not told.works:
+        return "", "", "", ""
+    step = images = tasks = ""
+    if told.stage == "splits":
+        images = f"{predictor.rehearsed.samples[told.name].total / max(predictor.packing(told), 1e-9):,.0f}"
+    if pace := predictor.pace(told):
+        step = f"{1000 * pace.step:,.0f} ms"
+        images = f"{told.facts['images'] / max(pace.step, 1e-9):,.0f}"
+    if told.stage == "evaluate":
+        rates = predictor.rates(told)
+        tasks = " ".join(f"{1 / max(rate, 1e-9):,.0f}" for (kind, _), rate in rates.items() if kind == "gfsl")
+    peak = told.gpu_bytes or told.host_bytes
+    return step, images, tasks, _bytes(peak)
+
+
+def _bytes(number: int) -> str:
+    return f"{number / 1e9:.2f} GB" if number >= 1e8 else f"{number / 1e6:.1f} MB"
+
+
+def failure_lines(measured: Sequence[Measured]) -> list[str]:
+    """Each failed stage in a sentence, with the end of its log."""
+    lines: list[str] = []
+    for told in measured:
+        if not told.works:
+            lines += [f"- **{told.stage} {told.name} fails**: {told.problem}", ""]
+            if told.log:
+                lines += ["```", *told.log.rstrip().splitlines()[-20:], "```", ""]
+    return lines
+
+
+def sum_lines(found: Totals, places: int, copies: int, unit: str) -> list[str]:
+    """Time and disk of the whole run."""
+    wide = [f"{number}: {clock(seconds)}" for number, seconds in found.seconds.items() if number > 1]
+    chain = " → ".join(f"{kind} {name}" for kind, name, _ in found.chain)
+    return [
+        f"- one stage after the other: **{clock(found.seconds[1])}**",
+        f"- by number of {unit} side by side: {', '.join(wide)}; here {places}: **{clock(found.seconds[places])}**",
+        f"- longest chain: {clock(found.chain_seconds)} ({chain})",
+        f"- disk: {_bytes(found.outputs)} of outputs, × {copies} with DVC's cache, and {_bytes(found.checkpoints)} of "
+        f"checkpoints: **{_bytes(needed(found, copies))}**",
+    ]
+
+
+def needed(found: Totals, copies: int) -> int:
+    """Bytes that must be free."""
+    return copies * found.outputs + found.checkpoints
+
+
+def write(file: Path, lines: Sequence[str]) -> None:
+    """The report as a file."""
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
