@@ -1,10 +1,11 @@
-"""DVC's cache and the workspace share files (.dvc/config): what a stage writes replaces a shared file, never changes it."""
+"""DVC's cache and the workspace share files (.dvc/config): what a stage writes replaces them and changes none."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from repro import paths
 from tests.pipeline.workspace import ROOT, call
 from tests.tools.rot import command_in, rot
 from tools.dvc_doctor import Cache, dvc_problems, local_cache, read_outputs
@@ -77,3 +78,15 @@ def test_a_bit_that_flips_in_a_shared_file_is_named_with_commands_that_repair_it
         call(project, "sh", "-c", command_in(problem))
     assert Path("made/0/word").read_text() == "first"
     assert list(dvc_problems(set())) == []
+
+
+@pytest.mark.timeout(1200)  # the first to ask for the small grid waits for it
+def test_every_output_of_the_pipeline_is_shared_and_none_has_been_written_into(
+    workspace: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace[0])
+    copies = local_cache()
+    found = {file: same for file, same in shared(copies) if file.parts[0] in ("settings", "data", "episodes", "models")}
+    found |= {file: same for file, same in shared(copies) if file.is_relative_to(paths.ALL_RESULTS)}
+    assert len(found) > 200 and [file for file, same in found.items() if not same] == []
+    assert not copies.rotten

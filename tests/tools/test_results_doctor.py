@@ -19,12 +19,12 @@ from tools.results_doctor import check_results, stored_tasks  # noqa: E402
 
 pytestmark = pytest.mark.timeout(1200)
 CELL = "mini-castle-1shot"
-EVALUATE = f"evaluate@{CELL}"
+EVALUATE = f"evaluate/dvc.yaml:evaluate@{CELL}"
 
 
 @pytest.fixture(scope="module")
 def copied(workspace: tuple[Path, list[str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small workspace with DVC's cache, git and all, to be damaged; the two share no file, so that either can be."""
+    """The small workspace with DVC's cache, git and all, to be damaged; they share no file, so that either can be."""
     target = tmp_path_factory.mktemp("doctor") / "copy"
     shutil.copytree(workspace[0], target, symlinks=True)
     call(target, "dvc", "config", "--local", "cache.type", "copy")
@@ -179,7 +179,7 @@ def test_a_deleted_run_is_named(copied: Path, damage, capsys) -> None:
     code, lines = examined(copied, capsys)
     assert code == 1
     assert lines[0].startswith(f"results/cells/{CELL}/0/tasks.parquet: no run in runs/ says that it wrote them"), lines
-    assert f"`rm -r results/cells/{CELL}/0 && dvc repro evaluate@{CELL}`" in lines[0]
+    assert f"`rm -r results/cells/{CELL}/0 && dvc repro {EVALUATE}`" in lines[0]
 
 
 def test_a_run_that_did_not_end_is_named(copied: Path, damage, capsys) -> None:
