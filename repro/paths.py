@@ -8,6 +8,8 @@ from pathlib import Path
 
 PARAMS = Path("params.yaml")
 LOCK = Path("dvc.lock")
+EVALUATIONS = Path("evaluate") / "dvc.yaml"  # the stages that measure the cells of the grid
+EVALUATIONS_LOCK = EVALUATIONS.with_suffix(".lock")
 RUNS = Path("runs")
 SETTINGS = Path("settings")
 PAPER = Path("paper")

@@ -30,7 +30,7 @@ def dvc_problems(changed: set[str]) -> Iterator[str]:
     if asked.returncode:
         lines = asked.stderr.splitlines()  # hints and pointers to manuals follow what is wrong
         reason = next((line for line in lines if line.startswith("ERROR: ")), "it gives no reason")
-        yield f"`dvc status` fails ({reason.removeprefix('ERROR: ')}); repair dvc.yaml or dvc.lock"
+        yield f"`dvc status` fails ({reason.removeprefix('ERROR: ')}); repair dvc.yaml, dvc.lock or those in evaluate/"
         return
     outs: dict[str, tuple[str, str]] = {}
     others: dict[str, list[tuple[str, Any]]] = {}
@@ -69,21 +69,26 @@ def words(state: Any) -> str:
 
 @dataclass(frozen=True)
 class Output:
-    """A file or folder of dvc.lock."""
+    """A file or folder that DVC's lock names, and the stage that made it, as `dvc repro` takes it."""
 
     path: Path
     stage: str
     md5: str
 
 
-def read_outputs(lock: Path = paths.LOCK) -> dict[str, Output]:
-    """Every output of dvc.lock by its path."""
-    stages = yaml.safe_load(lock.read_text())["stages"] if lock.is_file() else {}
+def read_outputs(*locks: Path) -> dict[str, Output]:
+    """Every output of these locks by its path; without any, of the workspace's."""
     return {
-        out["path"]: Output(Path(out["path"]), name, str(out.get("md5", "")))
-        for name, stage in stages.items()
+        out["path"]: Output(Path(out["path"]), _address(lock, name), str(out.get("md5", "")))
+        for lock in filter(Path.is_file, locks or (paths.LOCK, paths.EVALUATIONS_LOCK))
+        for name, stage in yaml.safe_load(lock.read_text())["stages"].items()
         for out in stage.get("outs", [])
     }
+
+
+def _address(lock: Path, name: str) -> str:
+    """A stage as `dvc repro` takes it."""
+    return name if lock == paths.LOCK else f"{lock.with_suffix('.yaml')}:{name}"
 
 
 class Cache:

@@ -1,4 +1,4 @@
-"""paper/grid.yaml as dvc.yaml sees it: the cells behind the tables and figures, a line each."""
+"""paper/grid.yaml as DVC sees it: the cells behind the tables and figures, a line each."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +75,7 @@ class Grid:
             group = "evaluate_untrained"
         if cell in self.adapted:
             group = "evaluate_adapted"
-        return f"{group}@{cell}"
+        return f"{paths.EVALUATIONS}:{group}@{cell}"
 
 
 def read_grid(root: Path = Path()) -> Grid:

@@ -1,6 +1,6 @@
 """Scales: overlays that say only what differs from params.yaml, and how one is put on and taken off.
 
-params.yaml as committed is the scale `embedded`. What a run leaves in files that git tracks (dvc.lock, the rendered
+params.yaml as committed is the scale `embedded`. What a run leaves in files that git tracks (DVC's locks, the rendered
 paper) is kept aside per scale, so that going back restores it and DVC finds every stage of that scale up to date.
 """
 
@@ -24,7 +24,7 @@ EMBEDDED = "embedded"
 SCALES = Path("tools") / "scales"
 KEPT = Path(".scales")  # what runs of other scales have rendered
 GENERATED = (
-    *(paths.LOCK, paths.PAPER / "figures", paths.SUMMARY / "metrics.json"),
+    *(paths.LOCK, paths.EVALUATIONS_LOCK, paths.PAPER / "figures", paths.SUMMARY / "metrics.json"),
     *(paths.PAPER / name for name in ("tables.tex", "figures.tex", "claims.tex", "claims.json", "claims.md")),
     *(paths.PAPER / name for name in ("protocol.md", "provenance.json", "report.html")),
 )

@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from repro import paths
 from tests.cluster.toy import BIN, ROOT, call, driver
 from tests.pipeline.workspace import digests, make_workspace
 
 pytestmark = pytest.mark.timeout(1500)
-TARGETS = ("evaluate@mini-castle-1shot", "evaluate_untrained@mini-mc_knn-1shot")
+TARGETS = tuple(
+    f"{paths.EVALUATIONS}:{name}" for name in ("evaluate@mini-castle-1shot", "evaluate_untrained@mini-mc_knn-1shot")
+)
 # As tools/repro does in its own workspace.
 REPRO = f"""
 import sys
@@ -38,5 +41,6 @@ def test_parallel_and_serial_runs_give_equal_locks_and_records(
     assert call(on_ray, *driver("--address", ray_address, *TARGETS)).endswith("7 ran, 0 unchanged\n")
     assert call(here, str(BIN / "python"), "-c", REPRO, *TARGETS).endswith("7 ran, 0 unchanged\n")
     for parallel in (on_ray, here):
-        assert (parallel / "dvc.lock").read_bytes() == (serial / "dvc.lock").read_bytes()
+        for lock in (paths.LOCK, paths.EVALUATIONS_LOCK):
+            assert (parallel / lock).read_bytes() == (serial / lock).read_bytes()
         assert digests(parallel) == digests(serial)

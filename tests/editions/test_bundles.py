@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rocrate.rocrate import ROCrate
 
+from repro import paths
 from repro.editions.edition import EDITIONS, Edition
 from repro.errors import BadInput
 from tests.editions.conftest import NAME
@@ -123,7 +124,7 @@ def test_any_remote_of_dvc_carries_a_run_to_another_clone(
     call(workspace[0], "dvc", "push")
     (elsewhere / "results" / "experiment").mkdir(parents=True)
     rendered = [file.relative_to(workspace[0]) for file in (workspace[0] / "paper").glob("*.*")]
-    for name in ("dvc.lock", "results/experiment/metrics.json", *rendered):  # what git carries
+    for name in (paths.LOCK, paths.EVALUATIONS_LOCK, "results/experiment/metrics.json", *rendered):  # what git carries
         (elsewhere / name).write_bytes((workspace[0] / name).read_bytes())
     call(elsewhere, "dvc", "pull")
     assert set(executed(call(elsewhere, "dvc", "repro"))) <= {"paper"}

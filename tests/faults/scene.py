@@ -11,9 +11,11 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+from repro import paths
 from tests.pipeline.workspace import digests
 
 TOPS = ("data", "episodes", "models", "results", "paper", "checkpoints")
@@ -51,7 +53,9 @@ class Scene:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.lock = yaml.safe_load((folder / "dvc.lock").read_text())["stages"]
+        self.lock: dict[str, Any] = {}
+        for lock in (paths.LOCK, paths.EVALUATIONS_LOCK):
+            self.lock |= yaml.safe_load((folder / lock).read_text())["stages"]
         self.whole = self.contents()
 
     def command(self, stage: str) -> list[str]:

@@ -32,6 +32,7 @@ def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
     stage, settings = "train@mini-castle-1shot", scene.folder / "settings" / "train" / "mini-castle-1shot.json"
     planned = json.loads(settings.read_text())
     planned["training"]["steps"] = 1_000_000  # it will not end by itself
+    settings.unlink()  # DVC's cache shares it, so it may not be written to
     settings.write_text(json.dumps(planned))
     scene.clear(stage)
     before = set((scene.folder / "runs").iterdir())

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from repro import paths
 from stages.tracking import run_folders
 from tests.pipeline.workspace import call, digests, executed, make_workspace
 
@@ -56,7 +57,7 @@ def test_an_edited_method_re_runs_its_own_cells_and_the_paper(workspace: tuple[P
         file.write_text(before)
         call(folder, "dvc", "repro", "plan")
     # The paper shows the card that stands in the method's file.
-    assert stale == {"train@mini-protonet-1shot", "evaluate@mini-protonet-1shot", "paper"}
+    assert stale == {"train@mini-protonet-1shot", f"{paths.EVALUATIONS}:evaluate@mini-protonet-1shot", "paper"}
 
 
 def test_one_parameter_of_the_experiment_re_runs_the_experiment_only(workspace: tuple[Path, list[str]]) -> None:
@@ -86,7 +87,8 @@ def test_equal_parameters_and_seed_give_equal_bytes(
 ) -> None:
     first, _ = workspace
     second = make_workspace(tmp_path_factory.mktemp("again"))
-    call(second, "dvc", "repro", "evaluate@mini-castle-1shot", "evaluate_adapted")
+    stages = ("evaluate@mini-castle-1shot", "evaluate_adapted")
+    call(second, "dvc", "repro", *(f"{paths.EVALUATIONS}:{stage}" for stage in stages))
     ours, theirs = digests(first), digests(second)
     assert len(theirs) > 20
     assert {name: digest for name, digest in ours.items() if name in theirs} == theirs

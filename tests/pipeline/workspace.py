@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from repro import paths
 from stages.launching.forkserver import fork_server
 from tests.pipeline.small_params import write_small
 
@@ -45,8 +46,9 @@ def executed(done: subprocess.CompletedProcess[str]) -> list[str]:
 def make_workspace(folder: Path) -> Path:
     """A clone with small parameters, committed."""
     tracked = call(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard").stdout.splitlines()
+    wanted = ("repro", "stages", "paper", ".dvc", ".dvcignore", ".gitignore", "dvc.yaml")
     for name in tracked:
-        if name.split("/")[0] in ("repro", "stages", "paper", ".dvc", ".dvcignore", ".gitignore", "dvc.yaml"):
+        if name.split("/")[0] in wanted or name == str(paths.EVALUATIONS):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
     shutil.copy(ROOT / "requirements.lock", folder / "requirements.lock")

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from PIL import Image
 
+from repro import paths
 from tests.pipeline.workspace import ROOT, call, executed
 
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("forked_stages")]
@@ -69,7 +70,7 @@ def test_a_line_and_an_entry_put_it_into_the_tables(copied: Path) -> None:
     with (copied / "repro" / "report" / "layout.py").open("a") as layout:
         layout.write(recipe("table"))
     ran = executed(call(copied, "dvc", "repro", "paper"))
-    assert "evaluate_untrained@mini-centroid-1shot" in ran and ran[-1] == "paper"
+    assert f"{paths.EVALUATIONS}:evaluate_untrained@mini-centroid-1shot" in ran and ran[-1] == "paper"
     tables = (copied / "paper" / "tables.tex").read_text()
     row = next(line for line in tables.splitlines() if line.strip().startswith("Centroid"))
     assert re.search(r"\d\d\.\d", row), row

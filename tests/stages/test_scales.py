@@ -145,6 +145,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text((ROOT / file).read_text())
     (tmp_path / "dvc.lock").write_text("embedded")
+    (tmp_path / "evaluate").mkdir()
+    (tmp_path / "evaluate" / "dvc.lock").write_text("embedded")
     (tmp_path / ".gitignore").write_text(".scales\n")
     (tmp_path / "tools" / "scales" / "only_mini.yaml").write_text(
         "datasets: {tiered: ~, heterogeneous: ~, office: ~}\n"
@@ -163,11 +165,12 @@ def status() -> str:
 def test_there_and_back_leaves_a_clean_tree_and_keeps_what_each_scale_rendered(repository: Path) -> None:
     scales.apply("paper")
     assert scales.current() == "paper"
-    (repository / "dvc.lock").write_text("paper")
+    for lock in ("dvc.lock", "evaluate/dvc.lock"):
+        (repository / lock).write_text("paper")
     scales.apply("embedded")
     assert status() == "" and scales.current() == "embedded"
     scales.apply("paper")
-    assert (repository / "dvc.lock").read_text() == "paper"
+    assert all((repository / lock).read_text() == "paper" for lock in ("dvc.lock", "evaluate/dvc.lock"))
     scales.apply("released")
     scales.apply("embedded")
     assert status() == ""

@@ -1,7 +1,6 @@
 """tools/doctor --results on the small pipeline: whole, then damaged in one place at a time."""
 
 import hashlib
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipeline.workspace import call
+from tests.tools.rot import command_in, rot
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -19,14 +19,15 @@ from tools.results_doctor import check_results, stored_tasks  # noqa: E402
 
 pytestmark = pytest.mark.timeout(1200)
 CELL = "mini-castle-1shot"
-EVALUATE = f"evaluate@{CELL}"
+EVALUATE = f"evaluate/dvc.yaml:evaluate@{CELL}"
 
 
 @pytest.fixture(scope="module")
 def copied(workspace: tuple[Path, list[str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small workspace with DVC's cache, git and all, to be damaged."""
+    """The small workspace with DVC's cache, git and all, to be damaged; they share no file, so that either can be."""
     target = tmp_path_factory.mktemp("doctor") / "copy"
     shutil.copytree(workspace[0], target, symlinks=True)
+    call(target, "dvc", "config", "--local", "cache.type", "copy")
     return target
 
 
@@ -100,21 +101,6 @@ KINDS = {
     ],
     "paper": ["tables.tex"],
 }
-
-
-def rot(file: Path) -> None:
-    """Change one bit and nothing else: size, times and modes stay."""
-    before = file.stat()
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.chmod(0o644)
-    file.write_bytes(content)
-    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    file.chmod(before.st_mode)
-
-
-def command_in(line: str) -> str:
-    return line.rpartition("run `")[2].rstrip("`")
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -193,7 +179,7 @@ def test_a_deleted_run_is_named(copied: Path, damage, capsys) -> None:
     code, lines = examined(copied, capsys)
     assert code == 1
     assert lines[0].startswith(f"results/cells/{CELL}/0/tasks.parquet: no run in runs/ says that it wrote them"), lines
-    assert f"`rm -r results/cells/{CELL}/0 && dvc repro evaluate@{CELL}`" in lines[0]
+    assert f"`rm -r results/cells/{CELL}/0 && dvc repro {EVALUATE}`" in lines[0]
 
 
 def test_a_run_that_did_not_end_is_named(copied: Path, damage, capsys) -> None:

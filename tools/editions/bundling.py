@@ -46,7 +46,7 @@ def _objects(edition: Edition, copies: Cache, models: bool) -> Iterator[str]:
     """The contents behind the edition's lock that DVC keeps, folders and the files in them."""
     sources = [dataset.source for dataset in read_params(edition.folder / "params.yaml").datasets.values()]
     left_out = {*IN_GIT, *([] if models else ["models"]), *([] if set(sources) <= set(DRAWN) else ["data"])}
-    for output in read_outputs(edition.folder / "dvc.lock").values():
+    for output in read_outputs(edition.folder / "dvc.lock", edition.folder / "evaluate.lock").values():
         if output.path.parts[0] in left_out or output.path.name == "metrics.json":
             continue
         yield _sound(copies, output.md5, output.path)

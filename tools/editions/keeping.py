@@ -33,6 +33,7 @@ from tools.editions.rebuilding import RENDERED, differing, rendered
 
 MAY_TAKE_MORE = ("report.html",)  # it may show single images and whole trainings
 CHOSEN = {Path("params.yaml"): paths.PARAMS, Path("grid.yaml"): paths.GRID, Path("dvc.lock"): paths.LOCK}
+CHOSEN |= {Path("evaluate.lock"): paths.EVALUATIONS_LOCK}
 CHOSEN |= {Path("metrics.json"): paths.SUMMARY / "metrics.json"}  # DVC leaves it to git
 
 
