@@ -2,12 +2,16 @@
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from repro import paths
+from tools.scheduling.progress import Progress
+from tools.scheduling.table import Board
 from tools.watching.hope import Hope, first_cell, first_pretraining
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,3 +101,19 @@ def test_the_first_that_was_finished_is_shown_and_strange_files_are_passed_over(
 
 def test_before_anything_is_finished_nothing_is_said(workspace: Path) -> None:
     assert Hope()("pretrain") == [] and Hope()("evaluate") == []
+
+
+def test_the_scheduler_says_it_right_after_the_stage_that_ran(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretrained(21.0)
+    schedule: Any = SimpleNamespace(stages={}, counts=Counter)
+    board = Board(schedule, workspace / "seconds.json", Hope())
+    stage = SimpleNamespace(addressing="pretrain@mini")
+    board.tell(Progress(stage, "pretrain", workspace / "log", state="failed"))
+    assert "FAR OFF" not in capsys.readouterr().out
+    again = SimpleNamespace(addressing="pretrain_cosine@mini")
+    board.tell(Progress(again, "pretrain_cosine", workspace / "log", state="ran", node="here"))
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("ran pretrain_cosine@mini")
+    assert "nearest prototypes" in told[1] and told[2].startswith("!!! FAR OFF")

@@ -99,6 +99,12 @@ def test_a_run_that_is_in_trouble_is_named(
     assert part.title == f"train {CELL}, seed 0" and said in part.problem
 
 
+def test_a_training_from_random_weights_has_more_steps_than_its_settings_say(workspace: Path) -> None:
+    run("train", f"{CELL}-seed0", losses={step: 1.0 for step in range(1, 121)})
+    part = training(read_status(Path("runs"), NOW))
+    assert (part.run.step, part.run.steps, part.left) == (120, None, None)
+
+
 def test_a_run_that_beats_but_makes_no_step_is_named_unless_its_steps_are_that_long(workspace: Path) -> None:
     folder = run("train", f"{CELL}-seed0", losses=dict.fromkeys(range(1, 5), 1.0))
     later = NOW + timedelta(minutes=10)

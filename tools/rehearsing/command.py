@@ -77,6 +77,7 @@ class Rehearsing:
             "## The whole run",
             "",
             *report.sum_lines(summed, here, copies, unit),
+            *(report.busy_lines(predictor, self.stages, summed.seconds[1]) if self.device.type == "cpu" else []),
             f"- {too_small or 'it fits on this disk'}",
             *(f"- {line}" for line in memory or ["every step fits into memory"]),
             "",

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from tools.clock import clock
 from tools.rehearsing.chains import Job, longest_chain, side_by_side
-from tools.rehearsing.measuring import Measured
+from tools.rehearsing.measuring import CPU, Measured
 from tools.rehearsing.predicting import Predictor
 from tools.rehearsing.work import Stage
 
 PLACES = (1, 2, 4, 8)
+IDLE = 0.7  # of the wall time is CPU time where nobody else computes
 HEAD = ("stage", "", "a step", "images/s", "tasks/s", "peak memory", "full: time", "full: disk")
 
 
@@ -104,6 +105,16 @@ def sum_lines(found: Totals, places: int, copies: int, unit: str) -> list[str]:
         f"- disk: {_bytes(found.outputs)} of outputs, × {copies} with DVC's cache, and {_bytes(found.checkpoints)} of "
         f"checkpoints: **{_bytes(needed(found, copies))}**",
     ]
+
+
+def busy_lines(predictor: Predictor, stages: Sequence[Stage], wall: float) -> list[str]:
+    """What the run takes on an idle machine, where others worked on this one too: stages got a part of a core each."""
+    alone = Predictor(predictor.work, predictor.chosen, predictor.rehearsed, CPU)
+    computed = totals(alone, stages, 1).seconds[1]
+    if computed > IDLE * wall:
+        return []
+    share = f"stages computed {100 * computed / wall:.0f} % of the time"
+    return [f"- others used this machine too ({share}): alone, one after the other, it takes about {clock(computed)}"]
 
 
 def needed(found: Totals, copies: int) -> int:

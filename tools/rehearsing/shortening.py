@@ -17,7 +17,7 @@ from tools.rehearsing.work import Stage, Work
 STEPS, HEAVY_STEPS = 9, 3  # of a training, odd: a checkpoint follows every even step, a validation the last
 HEAVY = 5e11  # operations of a step that take seconds on a CPU
 STORED_TASKS = 2000  # of each list; evaluations measure fewer
-FAST_BLOCKS = 16  # of tasks, for a method that is quick; one that fine-tunes for each task gets one
+FAST_BLOCKS = 8  # of tasks, for a method that is quick; one that fine-tunes for each task gets one
 SPARE = 4  # images of a class beyond one task's: tasks that are all alike have no interval
 SELECTION = 8  # tasks that choose among options, where a method has some to choose
 
