@@ -67,6 +67,8 @@ def _require_no_edits() -> None:
 
 def _unpack(file: Path, folder: Path) -> None:
     """Write the members below a folder, none elsewhere."""
+    if not file.is_file():  # a device or a pipe would be read for ever
+        raise BadInput(f"{file}: is no file, expected {EXPECTED}")
     try:
         with zipfile.ZipFile(file) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
