@@ -35,13 +35,13 @@ def disk_errors_as_bad_input(path: Path) -> Iterator[None]:
 
 @contextmanager
 def file_errors_as_bad_input() -> Iterator[None]:
-    """The same of any file or folder that the user named, whatever the system says of it."""
+    """The same of any file or folder that the user named, whatever the system says of it, and of standard output."""
     try:
         yield
     except OSError as error:
-        if error.filename is None:  # of no file
+        if error.filename is None and error.errno not in NO_ROOM:  # of no file
             raise
-        path = Path(os.fsdecode(error.filename))
+        path = Path("standard output" if error.filename is None else os.fsdecode(error.filename))
         words = _refusal(error, path) or f"{path}: {error.strerror}; name another file or folder, or mend this one"
         raise BadInput(words) from error
 

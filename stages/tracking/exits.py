@@ -10,7 +10,7 @@ from types import FrameType
 from repro.errors import BadInput, one_line
 from repro.files import file_errors_as_bad_input
 from stages.launching.ranks import BAD_INPUT, is_rank, leave_to_launcher
-from stages.tracking.capture import nobody_listening, silence
+from stages.tracking.capture import silence
 from stages.tracking.names import printable
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -26,7 +26,10 @@ def bad_input_exits() -> Iterator[None]:
     """
     try:
         with file_errors_as_bad_input():
-            yield
+            try:
+                yield
+            finally:
+                _write_the_rest()
     except BrokenPipeError:
         silence(sys.stdout)
         raise SystemExit(128 + signal.SIGPIPE) from None
@@ -36,10 +39,18 @@ def bad_input_exits() -> Iterator[None]:
         else:
             print(f"error: {printable(one_line(error))}", file=sys.stderr)
         raise SystemExit(BAD_INPUT) from None
-    finally:
+
+
+def _write_the_rest() -> None:
+    """Write what was printed; where that fails, nobody tries it again when the process ends."""
+    try:
         if sys.stdout:  # None where it was closed
-            with nobody_listening(sys.stdout):
-                sys.stdout.flush()
+            sys.stdout.flush()
+    except BrokenPipeError:
+        silence(sys.stdout)
+    except OSError:
+        silence(sys.stdout)
+        raise
 
 
 class Stopped(KeyboardInterrupt):
