@@ -12,7 +12,7 @@ from repro import paths
 from repro.editions.edition import EDITIONS, Edition
 from repro.errors import BadInput, one_line
 from repro.files import disk_errors_as_bad_input, put_in_place, whole_file
-from tools.dvc_doctor import dvc, local_cache
+from tools.dvc_doctor import dvc, local_cache, reason
 from tools.editions.bundling import EDITION, METADATA, OBJECTS, SUMS
 from tools.editions.inspecting import EXPECTED, inspected
 from tools.editions.keeping import CHOSEN
@@ -44,7 +44,7 @@ def restore(file: Path) -> Edition:
     _put_on(Edition(target))
     checkout = dvc("checkout", "--quiet", "--force", "--allow-missing")
     if checkout.returncode:
-        raise BadInput(f"`dvc checkout` fails ({one_line(checkout.stderr):.300}); repair what it names, run it again")
+        raise BadInput(f"`dvc checkout` fails ({reason(checkout)}); repair what it names, run it again")
     _drop_empty_folders(*(Path(top) for top in LEFT_OUT))
     return Edition(target)
 
