@@ -2,11 +2,13 @@
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic_core import PydanticCustomError
 
 from repro.errors import BadInput
 
@@ -14,6 +16,17 @@ Kind = TypeVar("Kind")
 Positive = Annotated[float, Field(gt=0)]
 # For dataclasses that are read from a file: no unknown keys, no silent conversions, no NaN.
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def in_form(pattern: str, words: str) -> AfterValidator:
+    """For texts that the whole pattern fits; where it does not, the message has `words` instead of the pattern."""
+
+    def require(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise PydanticCustomError("form", words)  # type: ignore[arg-type]  # pydantic wants a literal
+        return text
+
+    return AfterValidator(require)
 
 
 def checked(kind: type[Kind], content: Any, place: str) -> Kind:

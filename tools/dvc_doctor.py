@@ -28,9 +28,7 @@ def dvc_problems(changed: set[str]) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as nothing_known:  # DVC remembers hashes by time and size here
         asked = dvc("status", "--json", DVC_SITE_CACHE_DIR=nothing_known)
     if asked.returncode:
-        lines = asked.stderr.splitlines()  # hints and pointers to manuals follow what is wrong
-        reason = next((line for line in lines if line.startswith("ERROR: ")), "it gives no reason")
-        yield f"`dvc status` fails ({reason.removeprefix('ERROR: ')}); repair dvc.yaml, dvc.lock or those in evaluate/"
+        yield f"`dvc status` fails ({reason(asked)}); repair dvc.yaml, dvc.lock or those in evaluate/"
         return
     outs: dict[str, tuple[str, str]] = {}
     others: dict[str, list[tuple[str, Any]]] = {}
@@ -60,6 +58,13 @@ def dvc(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     """Ask DVC."""
     command = [sys.executable, "-m", "dvc", *arguments]
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+
+
+def reason(failed: subprocess.CompletedProcess[str]) -> str:
+    """What DVC says is wrong; hints and pointers to manuals follow it."""
+    lines = [line.strip() for line in failed.stderr.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    return next(iter([*errors, *lines]), "it gives no reason")
 
 
 def words(state: Any) -> str:

@@ -14,7 +14,7 @@ from pydantic import with_config
 
 from repro import paths
 from repro.editions.tasks import DrawnList, Layout, RedrawnContents
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
 from repro.files import check_seal
 from repro.options import STRICT, checked
 
@@ -66,9 +66,14 @@ class Edition:
         if not (folder / ABOUT).is_file():
             known = ", ".join(names(folder.parent)) or "none yet: `tools/edition keep NAME` makes one"
             raise BadInput(f"edition is {folder.name!r}, expected one of those in {folder.parent}: {known}")
-        check_seal(folder, remedy=f"get it anew with `git checkout {folder}`")
+        remedy = f"get it anew with `git checkout {folder}`"
+        check_seal(folder, remedy=remedy)
         self.folder = folder
-        self.about = checked(About, json.loads((folder / ABOUT).read_bytes()), str(folder / ABOUT))
+        try:
+            content = json.loads((folder / ABOUT).read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"{folder / ABOUT}: not JSON ({one_line(error)}); {remedy}") from error
+        self.about = checked(About, content, str(folder / ABOUT))
 
     @property
     def name(self) -> str:

@@ -3,22 +3,19 @@
 from collections.abc import Mapping, Sequence
 from math import nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from repro.errors import BadInput, one_line
+from repro.editions.foreign_tables import COMPARED, read_table
+from repro.errors import BadInput
 from repro.report.layout import TABLES
 from repro.results.intervals import Mean, Values, estimate
 from repro.results.published import read_published
-from repro.results.records import MEASURES, group_name
+from repro.results.records import group_name
 from repro.results.store import Cell, Reading, Replicate, Results, Sample, kind_of_tasks
 
 SHOWN = ("hm", "cal_hm", "acc", "delta", "ausuc", "map_hm", "s_s", "u_u", "s_su", "u_su", "syn_s", "proto_s", "many_s")
-MEANS, BY_TASK = ("cell", "way", "measure", "mean"), ("cell", "way", "task", "tasks")
-FORMS = f"columns {', '.join(MEANS)} (and interval), or {', '.join(BY_TASK)} and a column per measure"
 
 
 class RecordsSide:
@@ -83,36 +80,25 @@ def table_side(file: Path, cells: Sequence[Cell]) -> NumbersSide:
     Cells are named as in paper/grid.yaml; `protocol` (gfsl unless given) and `seed` (0) are further columns. Raises
     BadInput for anything else.
     """
-    try:
-        table = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise BadInput(f"{file}: not a table ({one_line(error)}), expected CSV or Parquet with {FORMS}") from error
+    table, by_task = read_table(file)
     named = {cell.name: cell for cell in cells}
-    for name, usual in (("protocol", "gfsl"), ("seed", 0), ("interval", nan)):
-        table[name] = table[name] if name in table else usual
-    by_task = set(BY_TASK) <= set(table.columns)
-    if not by_task and not set(MEANS) <= set(table.columns):
-        raise BadInput(f"{file}: has the columns {', '.join(map(str, table.columns))}, expected {FORMS}")
-    if unknown := sorted(set(table["cell"].astype(str)) - named.keys()):
+    if unknown := sorted(set(table["cell"]) - named.keys()):
         raise BadInput(
             f"{file}: names the cell {unknown[0]}, expected those of paper/grid.yaml such as {next(iter(named))}"
         )
-    try:
-        return _by_task(file, table, named) if by_task else _means(file, table, named)
-    except (ValueError, TypeError) as error:
-        raise BadInput(f"{file}: has a value that is no number ({one_line(error)}), expected {FORMS}") from error
+    return _by_task(file, table, named) if by_task else _means(file, table, named)
 
 
 def _means(file: Path, table: pd.DataFrame, named: Mapping[str, Cell]) -> NumbersSide:
     numbers = {}
     for row in table.to_dict("records"):
-        reading = _reading(named[row["cell"]], row["protocol"], row["way"], row["measure"], file)
+        reading = Reading(named[row["cell"]], row["protocol"], row["way"], row["measure"])
         numbers[reading] = Mean(float(row["mean"]), float(row["interval"]), 0)
     return NumbersSide(file.name, numbers, {})
 
 
 def _by_task(file: Path, table: pd.DataFrame, named: Mapping[str, Cell]) -> NumbersSide:
-    measures = [name for name in MEASURES if name in table.columns]
+    measures = [name for name in COMPARED if name in table.columns]
     seeds: dict[Reading, dict[int, Replicate]] = {}
     for (cell, protocol, way, seed), rows in table.groupby(["cell", "protocol", "way", "seed"], sort=False):
         in_order = rows.sort_values("task", kind="stable")
@@ -120,7 +106,7 @@ def _by_task(file: Path, table: pd.DataFrame, named: Mapping[str, Cell]) -> Numb
             values = in_order[measure].to_numpy(np.float64)
             if np.isnan(values).any():
                 continue
-            reading = _reading(named[cell], protocol, way, measure, file)
+            reading = Reading(named[cell], protocol, int(way), measure)
             group, digest = group_name(protocol, int(way)), str(in_order["tasks"].iloc[0]).split("[")[0]
             replicate = Replicate(values, f"{kind_of_tasks(reading.cell, int(seed), group)}/{digest}")
             seeds.setdefault(reading, {})[int(seed)] = replicate
@@ -130,10 +116,3 @@ def _by_task(file: Path, table: pd.DataFrame, named: Mapping[str, Cell]) -> Numb
         for reading, sample in samples.items()
     }
     return NumbersSide(file.name, numbers, samples)
-
-
-def _reading(cell: Cell, protocol: Any, way: Any, measure: Any, file: Path) -> Reading:
-    if measure not in MEASURES or protocol not in ("gfsl", "fsl", "seen"):
-        message = f"{file}: has the measure {measure!r} of protocol {protocol!r}"
-        raise BadInput(f"{message}, expected gfsl, fsl or seen and one of {', '.join(MEASURES)}")
-    return Reading(cell, protocol, int(way), str(measure))

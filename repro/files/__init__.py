@@ -1,6 +1,6 @@
 """Integrity: files written whole or not at all, locks, and content hashes. Standard library only."""
 
-from repro.files.disk import disk_errors_as_bad_input
+from repro.files.disk import disk_errors_as_bad_input, file_errors_as_bad_input
 from repro.files.locks import exclusive_folder, folder_in_turn, try_to_lock, wait_to_lock
 from repro.files.signals import collect_signals, signals_wait
 from repro.files.sums import (
@@ -27,6 +27,7 @@ __all__ = [
     "discard",
     "disk_errors_as_bad_input",
     "exclusive_folder",
+    "file_errors_as_bad_input",
     "folder_in_turn",
     "put_in_place",
     "read_seal",

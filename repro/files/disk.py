@@ -8,7 +8,11 @@ from pathlib import Path
 
 from repro.errors import BadInput
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_ROOM = {  # and what helps
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space or ask for a larger quota",
+    errno.EFBIG: "let files be larger (`ulimit -f`)",
+}
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 IN_THE_WAY = {  # what lies where something else should be
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "a file, expected a folder"),
@@ -24,13 +28,35 @@ def disk_errors_as_bad_input(path: Path) -> Iterator[None]:
     except BadInput:
         raise
     except Exception as error:  # safetensors and Arrow have errors of their own for it
-        number = getattr(error, "errno", None)
-        if number in NO_ROOM or any(os.strerror(full) in str(error) for full in NO_ROOM):
-            raise BadInput(f"{path}: no space left for it; free some space and run the same command again") from error
-        if number in IN_THE_WAY:
-            place = getattr(error, "filename", None) or path
-            raise BadInput(f"{place} or a folder above it is {IN_THE_WAY[number]}; move it away") from error
-        if number in REFUSED:
-            message = f"{path} cannot be written ({os.strerror(int(number or 0))})"
-            raise BadInput(f"{message}; expected a folder that you may write to") from error
+        if words := _refusal(error, path):
+            raise BadInput(words) from error
         raise
+
+
+@contextmanager
+def file_errors_as_bad_input() -> Iterator[None]:
+    """The same of any file or folder that the user named, whatever the system says of it, and of standard output."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno not in NO_ROOM:  # of no file
+            raise
+        path = Path("standard output" if error.filename is None else os.fsdecode(error.filename))
+        words = _refusal(error, path) or f"{path}: {error.strerror}; name another file or folder, or mend this one"
+        raise BadInput(words) from error
+
+
+def _refusal(error: BaseException | None, path: Path) -> str:
+    """What a disk refuses, in words; nothing where the error is of another kind and came of no such one."""
+    if error is None:
+        return ""
+    number = getattr(error, "errno", None)
+    for full, help_ in NO_ROOM.items():
+        if number == full or os.strerror(full) in str(error):
+            return f"{path}: no space left for it; {help_} and run the same command again"
+    if number in IN_THE_WAY:
+        place = getattr(error, "filename", None) or path
+        return f"{place} or a folder above it is {IN_THE_WAY[number]}; move it away"
+    if number in REFUSED:
+        return f"{path} cannot be written ({os.strerror(int(number or 0))}); expected a folder that you may write to"
+    return _refusal(error.__cause__ or error.__context__, path)

@@ -55,8 +55,8 @@ def read_released(file: Path) -> dict[str, Tensor]:
 
 def write_released(file: Path, params: dict[str, Tensor]) -> None:
     """Write `params` as the released code reads it."""
-    with whole_file(file) as partial:
-        torch.save({"params": params}, partial)
+    with whole_file(file) as partial, partial.open("wb") as stream:  # given a name, torch hides why it cannot write
+        torch.save({"params": params}, stream)
 
 
 def to_ours(params: dict[str, Tensor]) -> dict[str, Tensor]:

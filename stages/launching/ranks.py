@@ -25,7 +25,6 @@ BAD_INPUT = 2  # the exit code
 LAUNCHER = "REPRO_LAUNCHER"  # the launcher's process, for its ranks
 STOP_SECONDS = 15  # before ranks that do not end are killed
 WATCH_SECONDS = 1.0
-LARGEST_PORT = 65535
 
 
 @dataclass(frozen=True)
@@ -132,15 +131,15 @@ def _config(ranks: Ranks, scratch: str) -> Any:
 
 
 def _endpoint(ranks: Ranks) -> str:
-    from stages.settings.machine import ENDPOINT
+    from stages.settings.machine import ENDPOINT, ENDPOINT_IN_WORDS
 
     address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
     endpoint = ranks.endpoint or (f"{address}:{port}" if address and port else "")
     if not endpoint:
         message = f"machine.nodes is {ranks.nodes}, but nothing says where the first node listens"
         raise BadInput(f"{message}; set machine.endpoint to host:port, or MASTER_ADDR and MASTER_PORT")
-    if not re.fullmatch(ENDPOINT, endpoint) or int(endpoint.rpartition(":")[2]) > LARGEST_PORT:
-        message = f"the first node's endpoint is {endpoint!r}, expected host:port with a port up to {LARGEST_PORT}"
+    if not re.fullmatch(ENDPOINT, endpoint):
+        message = f"the first node's endpoint is {endpoint!r}, expected {ENDPOINT_IN_WORDS}"
         raise BadInput(f"{message}; correct machine.endpoint, or MASTER_ADDR and MASTER_PORT")
     return endpoint
 

@@ -6,16 +6,20 @@ from typing import Annotated
 from pydantic import Field, with_config
 
 from repro import paths
-from repro.options import STRICT, checked
+from repro.options import STRICT, checked, in_form
 from stages.settings.yaml_files import read_mapping
 
-ENDPOINT = r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}"  # host:port
+PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
+ENDPOINT = rf"([A-Za-z0-9._-]{{1,253}}|\[[0-9A-Fa-f:.]{{2,45}}\]):({PORT})"
+ENDPOINT_IN_WORDS = "host:port with a port from 1 to 65535"
 
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Processes = Annotated[int, Field(ge=1, le=1024)]
-Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:[0-9]{1,4})?)$")]
-Endpoint = Annotated[str, Field(pattern=rf"^({ENDPOINT})?$")]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+Device = Annotated[str, in_form("auto|cpu|cuda(:[0-9]{1,4})?", "auto, cpu, cuda or cuda:N with a card's number")]
+Endpoint = Annotated[str, in_form(f"({ENDPOINT})?", ENDPOINT_IN_WORDS)]
+Name = Annotated[
+    str, in_form("[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", "up to 100 letters, digits, . _ or -, the first a letter or digit")
+]
 
 
 @with_config(STRICT)

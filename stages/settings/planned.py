@@ -46,7 +46,7 @@ def planned(stage: str, name: str) -> dict[str, Any]:
         raise BadInput(f"{message}; `dvc repro plan` reads them from {paths.PARAMS} and {paths.GRID}")
     try:
         content: dict[str, Any] = json.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{file}: not what `plan` writes ({error}); run `dvc repro plan`") from error
     if "seeds" not in content:
         raise BadInput(f"{file}: lists no seeds, expected what this version plans; run `dvc repro plan`")

@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 from repro import paths
 from repro.errors import BadInput, one_line
 from repro.options import checked
+from stages.settings.grid import Grid
 from stages.settings.params import Params
 from stages.settings.yaml_files import parse, read_mapping
 
@@ -56,10 +57,15 @@ def scaled(name: str, base: dict[Path, str]) -> dict[Path, str]:
     if name == EMBEDDED:
         return base
     params, grid = (_editor().load(base[file]) for file in CHOSEN)
+    place = str(SCALES / f"{name}.yaml")
     for overlay in _overlays(name):
-        put_on(grid, overlay.pop("grid", {}))
+        lines = overlay.pop("grid", {})
+        if not isinstance(lines, dict):
+            raise BadInput(f"{place}: grid is {lines!r:.60}, expected what differs from {paths.GRID}")
+        put_on(grid, lines)
         put_on(params, overlay)
-    checked(Params, read(_text(params)), str(SCALES / f"{name}.yaml"))
+    checked(Params, read(_text(params)), place)
+    checked(Grid, read(_text(grid)), f"{place}: grid")
     for group in ("trained", "untrained", "adapted"):
         for cell in [cell for cell, line in grid[group].items() if line["dataset"] not in params["datasets"]]:
             del grid[group][cell]
@@ -68,13 +74,14 @@ def scaled(name: str, base: dict[Path, str]) -> dict[Path, str]:
     return {paths.PARAMS: _text(params), paths.GRID: _text(grid) if changed else base[paths.GRID]}
 
 
-def _overlays(name: str) -> list[dict[str, Any]]:
-    """What a scale says, after what the one says that it lies `over`."""
+def _overlays(name: str, *above: str) -> list[dict[str, Any]]:
+    """What a scale says, after what the one says that it lies `over`; `above` are those that lie over this one."""
     overlay = read_mapping(SCALES / f"{name}.yaml", "what differs from params.yaml")
     below = overlay.pop("over", None)
-    if below is not None and (below not in names() or below in (name, EMBEDDED)):
-        raise BadInput(f"{SCALES / name}.yaml: over is {below!r}, expected another of {', '.join(names()[1:])}")
-    return [*(_overlays(below) if below else []), overlay]
+    others = [each for each in names() if each not in (EMBEDDED, name, *above)]
+    if below is not None and below not in others:
+        raise BadInput(f"{SCALES / name}.yaml: over is {below!r}, expected another of {', '.join(others)}")
+    return [*(_overlays(below, name, *above) if below else []), overlay]
 
 
 def put_on(base: dict[str, Any], overlay: dict[str, Any]) -> None:

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 from repro.errors import BadInput, one_line
+from repro.files import file_errors_as_bad_input
 from stages.launching.ranks import BAD_INPUT, is_rank, leave_to_launcher
-from stages.tracking.capture import nobody_listening, silence
+from stages.tracking.capture import silence
 from stages.tracking.names import printable
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -19,10 +20,16 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def bad_input_exits() -> Iterator[None]:
     """Turn BadInput into its one sentence on standard error and exit code 2; of several ranks the launcher says it.
 
+    So does a file that cannot be read or written: it was named by the user, and the message names it.
+
     Where nobody reads standard output any more (`| head`), the command ends as others do then, without a word.
     """
     try:
-        yield
+        with file_errors_as_bad_input():
+            try:
+                yield
+            finally:
+                _write_the_rest()
     except BrokenPipeError:
         silence(sys.stdout)
         raise SystemExit(128 + signal.SIGPIPE) from None
@@ -32,10 +39,18 @@ def bad_input_exits() -> Iterator[None]:
         else:
             print(f"error: {printable(one_line(error))}", file=sys.stderr)
         raise SystemExit(BAD_INPUT) from None
-    finally:
+
+
+def _write_the_rest() -> None:
+    """Write what was printed; where that fails, nobody tries it again when the process ends."""
+    try:
         if sys.stdout:  # None where it was closed
-            with nobody_listening(sys.stdout):
-                sys.stdout.flush()
+            sys.stdout.flush()
+    except BrokenPipeError:
+        silence(sys.stdout)
+    except OSError:
+        silence(sys.stdout)
+        raise
 
 
 class Stopped(KeyboardInterrupt):

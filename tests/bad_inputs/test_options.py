@@ -71,7 +71,15 @@ TABLE: dict[str, Row] = {
         PRETRAIN,
         "classifier 'square' is unknown",
     ),
-    "a device there is not": (params(machine__device="tpu"), PRETRAIN, "device is 'tpu', expected"),
+    "a device there is not": (
+        params(machine__device="mps"),
+        PLAN,
+        "machine.device is 'mps', expected: auto, cpu, cuda or cuda:N with a card's number",
+    ),
+    "a device with a line's end": (params(machine__device="cpu\n"), PLAN, "device is 'cpu\\n', expected: auto, cpu,"),
+    "an endpoint without a port": (params(machine__endpoint="host"), PLAN, "is 'host', expected: host:port with"),
+    "an endpoint with no port": (params(machine__endpoint="host:0"), PLAN, "is 'host:0', expected: host:port with"),
+    "an endpoint with no such port": (params(machine__endpoint="h:65536"), PLAN, "a port from 1 to 65535"),
     "a graphics card there is not": (params(machine__device="cuda:99"), PRETRAIN, "CUDA devices here; use auto or cpu"),
     # Methods and their training
     "an option a method does not take": (

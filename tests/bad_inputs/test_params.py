@@ -48,7 +48,7 @@ TABLE: dict[str, Row] = {
         "mini-castle-1shot: training: unknown key lrr",
     ),
     "a number as a key": (params(datasets={1: {}}), PLAN, "datasets"),
-    "a path for a name": (params(dataset="../mini"), PLAN, "dataset is '../mini', expected"),
+    "a path for a name": (params(dataset="../mini"), PLAN, "dataset is '../mini', expected: up to 100 letters,"),
     "a path as a key": (params(datasets={"../../x": {}}), PLAN, "datasets"),
     "an image of no size": (params(datasets__mini__size=0), PLAN, "datasets.mini.size is 0, expected"),
     "images larger than any": (params(datasets__mini__size=10**6), PLAN, "datasets.mini.size is 1000000, expected"),

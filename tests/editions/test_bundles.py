@@ -1,8 +1,10 @@
 """Bundles: an edition travels with what its run made, and nothing else gets in."""
 
+import json
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import chdir
+from hashlib import md5, sha256
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,40 @@ def rewritten(file: Path, change: Callable[[str, bytes], tuple[str, bytes] | Non
             archive.writestr(*member)
 
 
+def forged(change: Callable[[dict[str, bytes]], object]) -> Callable[[Path], None]:
+    """A bundle with other contents, whose sums agree with them."""
+
+    def forge(file: Path) -> None:
+        with zipfile.ZipFile(file) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        change(members)
+        for sums, top in (("edition/SHA256SUMS", "edition/"), ("SHA256SUMS", "")):
+            names = [name for name in members if name.startswith(top) and name not in (sums, METADATA)]
+            lines = [f"{sha256(members[name]).hexdigest()}  {name.removeprefix(top)}\n" for name in names]
+            members[sums] = "".join(lines).encode()
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+
+    return forge
+
+
+def put(members: dict[str, bytes], content: bytes, suffix: str = "") -> str:
+    """One more object of DVC's; gives its name."""
+    name = md5(content, usedforsecurity=False).hexdigest()
+    members[f"objects/{name[:2]}/{name[2:]}{suffix}"] = content
+    return name + suffix
+
+
+def with_list(path: object) -> Callable[[dict[str, bytes]], object]:
+    """The list of a folder's files that names this path, which DVC would follow."""
+    return lambda members: put(members, json.dumps([{"md5": put(members, b"evil"), "relpath": path}]).encode(), ".dir")
+
+
+def replaced(name: str, old: str, new: str) -> Callable[[dict[str, bytes]], object]:
+    return lambda members: members.update({name: members[name].replace(old.encode(), new.encode(), 1)})
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "half of it": (lambda file: file.write_bytes(file.read_bytes()[:-5000]), "cannot be read whole"),
     "no archive": (lambda file: file.write_text("hello"), "cannot be read whole"),
@@ -93,6 +129,23 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda file: rewritten(file, lambda name, data: (name, data) if name == METADATA else None),
         "lacks ro-crate-metadata.json, SHA256SUMS or an edition",
     ),
+    "a device": (lambda file: (file.unlink(), file.symlink_to("/dev/zero")), "is no file"),
+    "a folder's list that leads out": (forged(with_list("../../evil")), "it would write to '../../evil'"),
+    "a folder's list that leads to a place": (forged(with_list("/tmp/evil")), "it would write to '/tmp/evil'"),
+    "a folder's list of something else": (forged(with_list(3)), "is no list of a folder's files"),
+    "an output that leads out": (forged(replaced("edition/dvc.lock", "path: data/mini", "path: ../evil")), "write to"),
+    "no lock": (forged(lambda members: members.update({"edition/dvc.lock": b"["})), "is no lock of DVC's"),
+    "no parameters": (forged(lambda members: members.pop("edition/params.yaml")), "lacks edition/params.yaml"),
+    "no records": (forged(lambda members: members.pop("edition/records.json")), "lacks edition/records.json"),
+    "a dataset that leads out": (
+        forged(replaced("edition/params.yaml", "  mini:", "  ../../evil:")),
+        "expected: up to",
+    ),
+    "a cell that is a command": (
+        forged(replaced("edition/grid.yaml", "  mini-castle-1shot:", "  $(touch evil):")),
+        "expected: up to 100 letters",
+    ),
+    "an edition that is no JSON": (forged(lambda members: members.update({"edition/edition.json": b"["})), "not JSON"),
 }
 
 
@@ -103,17 +156,19 @@ def test_damaged_and_foreign_bundles_are_refused_and_change_nothing(
         sound = bundle(False).read_bytes()
     file = elsewhere.parent / "other.zip"
     for damage, said in DAMAGES.values():
+        file.unlink(missing_ok=True)
         file.write_bytes(sound)
         damage(file)
         with pytest.raises(BadInput, match=said):
             restore(file)
+    file.unlink()
     file.write_bytes(sound)
     params = elsewhere / "params.yaml"
     params.write_text(params.read_text() + "# mine\n")
     with pytest.raises(BadInput, match="params.yaml has edits that are in no commit"):
         restore(file)
     assert call(elsewhere, "git", "status", "--porcelain").stdout == " M params.yaml\n"
-    assert not (elsewhere / ".dvc" / "cache").exists() and not list(elsewhere.parent.glob("evil"))
+    assert not (elsewhere / ".dvc" / "cache").exists() and not list(elsewhere.parent.rglob("evil"))
 
 
 def test_any_remote_of_dvc_carries_a_run_to_another_clone(

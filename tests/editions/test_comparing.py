@@ -74,8 +74,8 @@ def test_the_papers_numbers_and_means_without_tasks_are_compared_by_their_interv
     [
         ("a,b\n1,2\n", "has the columns a, b.*, expected columns cell, way, measure, mean"),
         ("cell,way,measure,mean\nmoon,5,hm,1\n", "names the cell moon, expected those of paper/grid.yaml"),
-        (f"cell,way,measure,mean\n{PLANTED},5,hm,high\n", "has a value that is no number"),
-        (f"cell,way,measure,mean\n{PLANTED},5,luck,1\n", "has the measure 'luck'"),
+        (f"cell,way,measure,mean\n{PLANTED},5,hm,high\n", "mean is high, expected percent from -100 to 100"),
+        (f"cell,way,measure,mean\n{PLANTED},5,luck,1\n", "measure is 'luck', expected one of acc"),
         ("", "not a table"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from repro.errors import BadInput
-from repro.files import exclusive_folder, whole_file, whole_files, whole_folder
+from repro.files import exclusive_folder, file_errors_as_bad_input, whole_file, whole_files, whole_folder
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o027, 0o077, 0o002])
@@ -63,3 +63,27 @@ def test_files_that_belong_together_appear_together_or_not_at_all(tmp_path: Path
         (partial / "shown" / "fresh").touch()
     found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
     assert found == ["kept", "old", "shown", "shown/fresh"] and (tmp_path / "old").read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    {
+        "nowhere/x": "nowhere/x: No such file or directory; name another file or folder, or mend this one",
+        "file/x": "file/x or a folder above it is a file, expected a folder; move it away",
+        "folder": "folder or a folder above it is a folder, expected a file; move it away",
+        "loop": "loop: Too many levels of symbolic links; name another",
+        "x" * 300: "File name too long; name another",
+    }.items(),
+)
+def test_any_file_that_the_system_refuses_is_one_sentence(name: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(BadInput) as found, file_errors_as_bad_input():
+        (tmp_path / name).write_text("words")
+    assert said in str(found.value) and "\n" not in str(found.value)
+
+
+def test_an_error_of_no_file_stays_what_it_is() -> None:
+    with pytest.raises(ConnectionRefusedError), file_errors_as_bad_input():
+        raise ConnectionRefusedError(111, "Connection refused")

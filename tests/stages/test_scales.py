@@ -196,3 +196,24 @@ def test_edits_that_are_not_committed_are_not_overwritten(repository: Path) -> N
 def test_a_scale_there_is_not_is_named(repository: Path) -> None:
     with pytest.raises(BadInput, match="scale is 'moon', expected one of embedded"):
         scales.apply("moon")
+
+
+@pytest.mark.parametrize(
+    ("overlay", "said"),
+    {
+        "over: other\n": "over is 'mine', expected another of only_mini, paper, released",
+        "grid: 3\n": "grid is 3, expected what differs from paper/grid.yaml",
+        "grid: {trained: 5}\n": "grid: trained is 5, expected",
+        "grid: {trained: ~}\n": "grid: trained is missing",
+        "grid: {trained: {a: {method: castle}}}\n": "trained.a.dataset is missing",
+        "grid: {random: 5}\n": "grid: random is 5, expected",
+        "grid: {adapted: {../../x: {dataset: mini, method: castle_adapted, shot: 1, ways: [5], base: a}}}\n": "letters",
+    }.items(),
+)
+def test_a_scale_that_is_none_is_one_sentence_and_changes_nothing(overlay: str, said: str, repository: Path) -> None:
+    (repository / scales.SCALES / "mine.yaml").write_text(overlay)
+    (repository / scales.SCALES / "other.yaml").write_text("over: mine\n")
+    with pytest.raises(BadInput) as refused:
+        scales.apply("mine")
+    assert said in str(refused.value)
+    assert not [line for line in status().splitlines() if not line.startswith("??")]

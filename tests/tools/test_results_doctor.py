@@ -14,7 +14,7 @@ from tests.tools.rot import command_in, rot
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from tools.dvc_doctor import dvc_problems  # noqa: E402
+from tools.dvc_doctor import dvc, dvc_problems  # noqa: E402
 from tools.results_doctor import check_results, stored_tasks  # noqa: E402
 
 pytestmark = pytest.mark.timeout(1200)
@@ -171,6 +171,15 @@ def test_what_dvc_says_of_a_folder_that_is_none_of_its_own_is_one_sentence(tmp_p
     (problem,) = dvc_problems(set())
     assert problem.startswith("`dvc status` fails (you are not inside of a DVC repository"), problem
     assert "[" not in problem
+
+
+def test_what_dvc_says_of_a_lock_that_is_none_names_it(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert dvc("init", "--no-scm").returncode == 0
+    (tmp_path / "dvc.yaml").write_text("stages: {a: {cmd: echo, outs: [b]}}")
+    (tmp_path / "dvc.lock").write_text("[")
+    (problem,) = dvc_problems(set())
+    assert problem == "`dvc status` fails ('./dvc.lock' is invalid.); repair dvc.yaml or dvc.lock"
 
 
 def test_a_deleted_run_is_named(copied: Path, damage, capsys) -> None:

@@ -158,6 +158,19 @@ def test_a_half_written_run_and_an_empty_workspace_are_no_crash(workspace: Path,
         read_status(Path("runs"), NOW)
 
 
+@pytest.mark.parametrize("lock", ["[]", "{", "stages: 3", "stages: {paper: 3}", "stages: {paper: {deps: [1]}}"])
+def test_a_lock_that_is_none_does_not_count(lock: str, workspace: Path) -> None:
+    plan("paper", "all", seeds=[0])
+    (workspace / "dvc.lock").write_text(lock)
+    assert {part.state for part in read_status(Path("runs"), NOW).parts} == {"waiting"}
+
+
+def test_settings_that_nest_too_deep_are_named(workspace: Path) -> None:
+    paths.settings("train", CELL).write_text("[" * 100_000)
+    with pytest.raises(BadInput, match=f"settings/train/{CELL}.json: not what `plan` writes"):
+        read_status(Path("runs"), NOW)
+
+
 def test_torch_is_not_loaded_to_look(workspace: Path) -> None:
     program = "import sys, tools.watching.showing; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0

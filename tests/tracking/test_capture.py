@@ -95,3 +95,17 @@ def test_a_command_whose_reader_went_away_ends_without_a_word():
         assert done.stdout and done.stderr
         done.stdout.close()
         assert (done.wait(60), done.stderr.read()) == (141, b"")
+
+
+def test_a_full_disk_behind_standard_output_is_one_sentence(faults):
+    program = "from stages.tracking import bad_input_exits\nwith bad_input_exits():\n    print('x' * {})"
+    for size in (1, 100_000):  # met at the end, and while printing
+        faults.tried()
+        with open("/dev/full", "w") as full:
+            command = [sys.executable, "-c", program.format(size)]
+            done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (
+            2,
+            "error: standard output: no space left for it; free some space and run the same command again\n",
+        )
+        faults.survived()

@@ -9,11 +9,12 @@ import zlib
 from pathlib import Path
 
 from repro import paths
-from repro.editions.edition import ABOUT, EDITIONS, NAME, Edition
+from repro.editions.edition import EDITIONS, Edition
 from repro.errors import BadInput, one_line
-from repro.files import disk_errors_as_bad_input, put_in_place, sha256, whole_file
-from tools.dvc_doctor import dvc, local_cache, md5_of
+from repro.files import disk_errors_as_bad_input, put_in_place, whole_file
+from tools.dvc_doctor import dvc, local_cache, reason
 from tools.editions.bundling import EDITION, METADATA, OBJECTS, SUMS
+from tools.editions.inspecting import EXPECTED, inspected
 from tools.editions.keeping import CHOSEN
 from tools.editions.rebuilding import RENDERED
 
@@ -22,7 +23,6 @@ ALLOWED = re.compile(
     rf"|{OBJECTS}/[0-9a-f]{{2}}/[0-9a-f]{{30}}(\.dir)?"
     rf"|{SUMS}|{METADATA}"
 )
-EXPECTED = "a bundle that `tools/bundle NAME` wrote"
 LEFT_OUT = ("models", "data")  # what a bundle may lack
 MOST_BYTES = 200 * 2**30
 
@@ -36,7 +36,7 @@ def restore(file: Path) -> Edition:
     with tempfile.TemporaryDirectory(dir=paths.PAPER, prefix=".bundle-") as name, disk_errors_as_bad_input(paths.PAPER):
         folder = Path(name)
         _unpack(file, folder)
-        found = _checked(file, folder)
+        found = inspected(file, folder)
         _fill_cache(folder / OBJECTS)
         target = EDITIONS / found.about.name
         target.parent.mkdir(exist_ok=True)
@@ -44,7 +44,7 @@ def restore(file: Path) -> Edition:
     _put_on(Edition(target))
     checkout = dvc("checkout", "--quiet", "--force", "--allow-missing")
     if checkout.returncode:
-        raise BadInput(f"`dvc checkout` fails ({one_line(checkout.stderr):.300}); repair what it names, run it again")
+        raise BadInput(f"`dvc checkout` fails ({reason(checkout)}); repair what it names, run it again")
     _drop_empty_folders(*(Path(top) for top in LEFT_OUT))
     return Edition(target)
 
@@ -67,6 +67,8 @@ def _require_no_edits() -> None:
 
 def _unpack(file: Path, folder: Path) -> None:
     """Write the members below a folder, none elsewhere."""
+    if not file.is_file():  # a device or a pipe would be read for ever
+        raise BadInput(f"{file}: is no file, expected {EXPECTED}")
     try:
         with zipfile.ZipFile(file) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
@@ -83,25 +85,6 @@ def _unpack(file: Path, folder: Path) -> None:
         raise BadInput(
             f"{file}: cannot be read whole ({one_line(error)}), expected {EXPECTED}; get it again"
         ) from error
-
-
-def _checked(file: Path, folder: Path) -> Edition:
-    """The edition of an unpacked bundle, after comparing every file with the sums."""
-    if not (folder / METADATA).is_file() or not (folder / SUMS).is_file() or not (folder / EDITION / ABOUT).is_file():
-        raise BadInput(f"{file}: lacks {METADATA}, {SUMS} or an edition, expected {EXPECTED}")
-    listed = (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
-    sums = {name: digest for digest, name in (line.split("  ", 1) for line in listed if "  " in line)}
-    present = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    for name in sorted((sums.keys() | present.keys()) - {SUMS, METADATA}):
-        if name not in present or sha256(present[name]) != sums.get(name):
-            raise BadInput(f"{file}: {name} is not what was put into it, expected {EXPECTED}; get it again")
-    for path in (folder / OBJECTS).glob("??/*"):
-        if md5_of(path) != (path.parent.name + path.name).removesuffix(".dir"):
-            raise BadInput(f"{file}: {path.parent.name}{path.name} is not of that content, expected {EXPECTED}")
-    edition = Edition(folder / EDITION)
-    if not NAME.fullmatch(edition.about.name):
-        raise BadInput(f"{file}: its edition is named {edition.about.name!r:.60}, expected small letters and digits")
-    return edition
 
 
 def _fill_cache(objects: Path) -> None:

@@ -121,10 +121,16 @@ def _is_locked(stage: str, name: str) -> bool:
     file = paths.settings(stage, name)
     try:
         lock = yaml.load(paths.LOCK.read_bytes(), yaml.CSafeLoader)  # noqa: S506 - it is the safe one, in C
-    except (OSError, yaml.YAMLError):  # none yet, or half merged: nothing that counts
+        entries = [dep for entry in lock["stages"].values() for dep in entry.get("deps", [])]
+        known = {dep.get("md5") for dep in entries if dep["path"] == file.as_posix()}
+    except (
+        OSError,
+        yaml.YAMLError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ):  # none yet, or half merged: it does not count
         return False
-    entries = [dep for entry in lock.get("stages", {}).values() for dep in entry.get("deps", [])]
-    known = {dep.get("md5") for dep in entries if dep["path"] == file.as_posix()}
     return hashlib.md5(file.read_bytes(), usedforsecurity=False).hexdigest() in known
 
 

@@ -1,0 +1,83 @@
+"""What an unpacked bundle must be before a part of it is put in place: whole, and without a name that leads elsewhere.
+
+Its sums can be forged together with its files. So all that DVC or a stage would follow is looked at: parameters and
+grid with their names, and every path and content of dvc.lock and of the lists of files in folders.
+"""
+
+import json
+import re
+from pathlib import Path, PurePosixPath
+
+import yaml
+
+from repro.editions.edition import ABOUT, NAME, SAMPLES, Edition
+from repro.editions.groups import FACTS, VALUES
+from repro.errors import BadInput, one_line
+from repro.files import sha256
+from tools.dvc_doctor import Output, md5_of, read_outputs
+from tools.editions.bundling import EDITION, METADATA, OBJECTS, SUMS
+from tools.editions.keeping import CHOSEN
+from tools.editions.rebuilding import RENDERED, resolver
+
+EXPECTED = "a bundle that `tools/bundle NAME` wrote"
+CONTENT = re.compile(r"[0-9a-f]{32}(\.dir)?")
+
+
+def inspected(file: Path, folder: Path) -> Edition:
+    """The edition of a bundle, unpacked in a folder; raises BadInput that names the bundle's file."""
+    _require_sums(file, folder)
+    try:
+        edition = Edition(folder / EDITION)
+        for kept in (*CHOSEN, *RENDERED, SAMPLES, VALUES, FACTS):
+            if not (edition.folder / kept).exists():
+                raise BadInput(f"lacks {EDITION}/{kept}")
+        if not NAME.fullmatch(edition.about.name):
+            raise BadInput(f"its edition is named {edition.about.name!r:.60}, expected small letters and digits")
+        resolver(edition, Path.cwd())  # reads parameters and grid
+        _require_places(edition, folder / OBJECTS)
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}; expected {EXPECTED}") from error
+    return edition
+
+
+def _require_sums(file: Path, folder: Path) -> None:
+    if not (folder / METADATA).is_file() or not (folder / SUMS).is_file() or not (folder / EDITION / ABOUT).is_file():
+        raise BadInput(f"{file}: lacks {METADATA}, {SUMS} or an edition, expected {EXPECTED}")
+    listed = (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
+    sums = {name: digest for digest, name in (line.split("  ", 1) for line in listed if "  " in line)}
+    present = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    for name in sorted((sums.keys() | present.keys()) - {SUMS, METADATA}):
+        if name not in present or sha256(present[name]) != sums.get(name):
+            raise BadInput(f"{file}: {name} is not what was put into it, expected {EXPECTED}; get it again")
+    for path in (folder / OBJECTS).glob("??/*"):
+        if md5_of(path) != (path.parent.name + path.name).removesuffix(".dir"):
+            raise BadInput(f"{file}: {path.parent.name}{path.name} is not of that content, expected {EXPECTED}")
+
+
+def _require_places(edition: Edition, objects: Path) -> None:
+    """Raise BadInput unless all that a checkout would write lies below its output, and each output below the clone."""
+    for output in _outputs(edition.folder / "dvc.lock"):
+        _require_place(str(output.path), output.md5)
+    for listed in objects.glob("??/*.dir"):
+        try:
+            for entry in json.loads(listed.read_bytes()):
+                _require_place(entry["relpath"], entry["md5"])
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            if isinstance(error, BadInput):
+                raise
+            raise BadInput(f"{listed.parent.name}{listed.name} is no list of a folder's files") from error
+
+
+def _outputs(lock: Path) -> list[Output]:
+    try:
+        return list(read_outputs(lock).values())
+    except (ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError, RecursionError) as error:
+        raise BadInput(f"{EDITION}/{lock.name} is no lock of DVC's ({one_line(error):.100})") from error
+
+
+def _require_place(path: str, content: str) -> None:
+    parts = PurePosixPath(path).parts
+    if not parts or ".." in parts or path.startswith("/") or "\0" in path:
+        raise BadInput(f"it would write to {path!r:.80}, expected a place below the clone")
+    if not CONTENT.fullmatch(content):
+        raise BadInput(f"{path:.80} has the content {content!r:.60}, expected an MD5")
