@@ -98,7 +98,12 @@ def evaluate_cell(
         evaluation.add("gfsl", bound, measured)
         evaluation.biases["gfsl", way] = bias
         if way in few_shot_ways:
-            evaluation.add("fsl", bound, few_shot(scorer, bound, progress))
+            if method.few_shot_is_joint:
+                alone = Measured({"u_u": measured.values["u_u"]})  # known, and a fit per task is dear
+                progress(bound.number)
+            else:
+                alone = few_shot(scorer, bound, progress)
+            evaluation.add("fsl", bound, alone)
     if seen is not None:
         bound = BoundTasks(seen, TaskPool("seen", embedded, dataset, device, memory_mb), limit)
         evaluation.add("seen", bound, Measured(seen_accuracies(method, bound, progress)))
