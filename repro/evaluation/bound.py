@@ -20,10 +20,10 @@ from repro.evaluation.workers import workers
 from repro.methods.base import Pool, TaskBatch, take
 
 # Queries scored at once, by device: few enough for a processor's cache, many enough to keep an accelerator busy.
-BLOCK_QUERIES = {"cpu": 4800}
+BLOCK_QUERIES = {"cpu": 19_200}
 BLOCK_QUERIES_ELSEWHERE = 120_000
 MEMORY_MB = 256
-CHUNK_BLOCKS = 8  # more blocks at once are no faster, however much memory there is
+CHUNK_BLOCKS = 2  # more blocks at once are no faster, however much memory there is
 NUMBERS_PER_QUERY, NUMBERS_PER_TASK = 16, 800  # of 8 bytes, live at once while a chunk is measured
 CHECKED_TASKS = 1024
 

@@ -105,6 +105,7 @@ class Method(nn.Module, ABC):
     default_training: Mapping[str, Any] | None = None  # `MetaTraining` where params.yaml says no more; None: has none
     base_method: str | None = None  # registry name of the method whose trained weights `self.base` takes
     tuning_grid: tuple[dict[str, Any], ...] = ({},)  # option sets among which validation chooses
+    few_shot_is_joint: bool = False  # few-shot use takes the unseen scores of the joint prediction, as they are
     selected_calibrated: bool = False  # by calibrated HM, where the scores leave the other at 0 for any weights
     seen_measure: str = "syn_s"  # what the accuracy of its few-shot classifiers on seen classes is called (F11)
 
@@ -165,6 +166,8 @@ class Method(nn.Module, ABC):
 
 class FixedSeen(Method):
     """A method whose seen classifiers never change: their scores are a property of the image alone."""
+
+    few_shot_is_joint = True
 
     @abstractmethod
     def fixed_seen_logits(self, queries_ND: Tensor) -> Tensor:

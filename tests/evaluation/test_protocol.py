@@ -48,6 +48,8 @@ class Nearest(FixedSeen):
 class TaskDependent(Nearest):
     """The same with seen scores that depend on the task, and another answer to few-shot use."""
 
+    few_shot_is_joint = False
+
     def joint_logits(self, support_TWKD: Tensor, queries_TQD: Tensor) -> tuple[Tensor, Tensor]:
         seen_TQS, unseen_TQW = super().joint_logits(support_TWKD, queries_TQD)
         return seen_TQS + 0.1 * support_TWKD.sum(dim=(1, 2, 3))[:, None, None], unseen_TQW
@@ -214,9 +216,30 @@ def test_every_protocol_keeps_within_the_memory(tiny: Dataset, monkeypatch: pyte
         return chunks(bound)
 
     monkeypatch.setattr(BoundTasks, "chunks", watched)
-    evaluated(tiny, Nearest(tiny.seen_classes), memory_mb=3)
+    evaluated(tiny, TaskDependent(tiny.seen_classes), memory_mb=3)
     # Two ways of joint tasks with their calibration, one of few-shot tasks, and the seen classes.
     assert sorted(told) == [("seen", 3), *[("test", 3)] * 3, *[("val", 3)] * 2]
+
+
+@pytest.mark.parametrize("kind", [Nearest, TaskDependent])
+def test_few_shot_tasks_are_scored_once_more_only_where_the_scores_differ(tiny: Dataset, kind: type[Nearest]) -> None:
+    method, done, asked = kind(tiny.seen_classes), [], []
+    scorer_of = method.scorer
+
+    def watched(pool: Pool) -> GatheredScorer:
+        scorer = scorer_of(pool)
+        scores = scorer.unseen_logits
+        scorer.unseen_logits = lambda tasks: asked.append(tasks.support_TWK.shape[1]) or scores(tasks)
+        return scorer
+
+    method.scorer = watched
+    found = evaluated(tiny, method, progress=done.append)
+    assert (3 in asked) == (kind is TaskDependent)
+    assert sum(done) == len(found.columns["task"]) + 2 * 50  # and two lists that calibrate
+    bound = bind(tiny, random_embeddings(tiny), draw_tasks(tiny, SPEC, 0))
+    rows = found.columns["protocol"] == "fsl"
+    expected = few_shot(scorer_of(bound.pool), bound).values["u_u"]
+    np.testing.assert_array_equal(found.columns["u_u"][rows], expected.numpy().astype(np.float32))
 
 
 def test_a_cell_is_tidy_and_calibrated_on_validation(tiny: Dataset, embedded: Embedded) -> None:

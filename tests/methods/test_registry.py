@@ -113,6 +113,17 @@ def test_permuting_the_tail_classes_permutes_their_logits(name: str) -> None:
 
 
 @every_method
+def test_a_method_says_whether_few_shot_use_takes_the_joint_scores(name: str) -> None:
+    method, (support_TWKD, queries_TQD) = tiny(name), tasks()
+    _, joint_TQW = method.joint_logits(support_TWKD, queries_TQD)
+    few_shot_TQW = method.unseen_logits(support_TWKD, queries_TQD)
+    if method.few_shot_is_joint:
+        torch.testing.assert_close(few_shot_TQW, joint_TQW, rtol=1e-8, atol=1e-8)
+    elif name not in POOL_IS_SUPPORT:
+        assert not torch.allclose(few_shot_TQW, joint_TQW)
+
+
+@every_method
 def test_a_bound_scorer_equals_the_method(name: str) -> None:
     if name in POOL_IS_SUPPORT:
         pytest.skip("its scorer takes the pool as support")

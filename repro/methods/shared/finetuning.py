@@ -61,7 +61,7 @@ class Tuned:
 class TunedPerTask(Method):
     """A method that fits every task at inference and then predicts with the tuned classifier."""
 
-    remembers = 5
+    remembers, few_shot_is_joint = 5, True
 
     def __init__(self, seen_classes: int, dim: int) -> None:
         super().__init__()
