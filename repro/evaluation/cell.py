@@ -86,10 +86,10 @@ def evaluate_cell(
     """Measure a method on test tasks (by way), calibrated on the validation tasks of the same key.
 
     `few_shot_ways` are the ways measured as FSL too, also with the weights of `few_shot_model` where few-shot use would
-    have chosen others; `detailed_ways` are those with MAP and confidences; `seen` adds the
-    comparison of classifiers on the seen classes, and `overlaps` the first way once more with other embeddings, by the
-    name of the protocol. `limit` takes the first tasks of each list only, for methods that
-    fine-tune per task; the records say so. `memory_mb` bounds the measures' memory, see `TaskPool`.
+    have chosen others; `detailed_ways` are those with MAP and confidences. `seen` adds the comparison of classifiers on
+    the seen classes, `overlaps` the first way once more with other embeddings, by the name of the protocol. `limit`
+    takes the first tasks of each list only, for methods that fine-tune per task; the records say so. `memory_mb` bounds
+    the measures' memory, see `TaskPool`.
     """
     method = method.to(device).eval()
     evaluation = Evaluation()

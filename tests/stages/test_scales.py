@@ -104,7 +104,7 @@ def test_budgets_of_the_embedded_benchmark_reach_no_other_scale(scale: str) -> N
     for entry in base["datasets"].values():
         entry["pretraining"], entry["training"] = {"epochs": 12345}, {"steps": 12345}
     for entry in base["methods"].values():
-        entry |= {"training": {"steps": 12345}} if "training" in entry else {}
+        entry.update({"training": {"steps": 12345}} if "training" in entry else {})
     marked = {**BASE, paths.PARAMS: yaml.safe_dump(base)}
     found = scales.scaled(scale, marked)[paths.PARAMS]
     assert ("12345" in found) == (scale == scales.EMBEDDED)
