@@ -74,6 +74,9 @@ class Acceleration:
     compile: bool = False
 
     def __post_init__(self) -> None:
+        if self.amp == "auto":
+            message = "amp 'auto' would let results depend on the machine, expected the same format on every one"
+            raise BadInput(f"{message}; choose one of {', '.join(AMP_TYPES)}")
         if self.amp not in AMP_TYPES:
             raise BadInput(f"amp {self.amp!r} is unknown; expected one of {', '.join(AMP_TYPES)}")
 

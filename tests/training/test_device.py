@@ -19,6 +19,8 @@ def test_the_device_is_found_or_refused() -> None:
         pick_device("cuda:99")
     with pytest.raises(BadInput, match="amp 'fp8' is unknown; expected one of none, bf16, fp16"):
         Acceleration(amp="fp8")
+    with pytest.raises(BadInput, match="amp 'auto' would let results depend on the machine.*one of none, bf16, fp16"):
+        Acceleration(amp="auto")
 
 
 @pytest.mark.parametrize(
