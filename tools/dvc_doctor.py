@@ -41,8 +41,9 @@ def dvc_problems(changed: set[str]) -> Iterator[str]:
             others.setdefault(stage, []).extend(change.get("changed deps", {}).items())
     changed.update(outs)
     copies, written = local_cache(), read_outputs()
-    for path, (stage, state) in outs.items():
-        output = written.get(path)
+    # What a copy brings back comes first: a stage that has to run may read it.
+    for path in sorted(outs, key=lambda path: not has_copy(written.get(path), outs[path][1], copies)):
+        (stage, state), output = outs[path], written.get(path)
         file = copies.changed_file(output) if output else path
         yield f"{file}: {state} since {stage} wrote it; run `{restoring(output, state, stage, copies)}`"
     stale = {stage for stage, _ in outs.values()} | others.keys()
@@ -148,9 +149,14 @@ def md5_of(file: Path) -> str:
         return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
+def has_copy(output: Output | None, state: str, copies: Cache) -> bool:
+    """Tell whether a sound copy can take the place of an output that has changed."""
+    return output is not None and state == "modified" and copies.can_restore(output)
+
+
 def restoring(output: Output | None, state: str, stage: str, copies: Cache) -> str:
     """The command that brings an output back: from a sound copy, which takes no time, or by its stage."""
-    if output and state == "modified" and copies.can_restore(output):
+    if output and has_copy(output, state, copies):
         place = quote(str(output.path))
         return f"rm -r {place} && dvc checkout {place}"
     return f"dvc repro {stage}" if state == "deleted" else f"dvc repro -f -s {stage}"

@@ -26,7 +26,7 @@ from dvc.repo.reproduce import _reproduce_stage
 from repro import paths
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZES = (123, 300, 600)
+SIZES = (123, 137, 300, 600)  # 137: ours
 FILES = 4  # in a folder that a stage leaves
 TIMED = "mini-castle-1shot"
 
