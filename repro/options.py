@@ -23,7 +23,7 @@ def in_form(pattern: str, words: str) -> AfterValidator:
 
     def require(text: str) -> str:
         if not re.fullmatch(pattern, text):
-            raise PydanticCustomError("form", words)  # type: ignore[arg-type]  # pydantic wants a literal
+            raise PydanticCustomError("form", words)
         return text
 
     return AfterValidator(require)

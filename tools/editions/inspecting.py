@@ -28,7 +28,7 @@ def inspected(file: Path, folder: Path) -> Edition:
     _require_sums(file, folder)
     try:
         edition = Edition(folder / EDITION)
-        for kept in (*CHOSEN, *RENDERED, SAMPLES, VALUES, FACTS):
+        for kept in map(str, (*CHOSEN, *RENDERED, SAMPLES, VALUES, FACTS)):
             if not (edition.folder / kept).exists():
                 raise BadInput(f"lacks {EDITION}/{kept}")
         if not NAME.fullmatch(edition.about.name):
