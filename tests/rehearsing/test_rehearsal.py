@@ -12,6 +12,7 @@ import yaml
 from tests.pipeline.workspace import digests
 from tests.rehearsing.small import ENVIRONMENT, ROOT, command, rehearse, small_workspace
 
+pytestmark = pytest.mark.timeout(1800)  # a rehearsal and then the stages in full
 KINDS = ("splits", "episodes", "pretrain", "train", "evaluate", "summary", "paper")
 
 
