@@ -14,6 +14,7 @@ COMPARED = tuple(measure for measure in MEASURES if measure != "conf_ratio")  # 
 MEANS, BY_TASK = ("cell", "way", "measure", "mean"), ("cell", "way", "task", "tasks")
 FORMS = f"columns {', '.join(MEANS)} (and interval), or {', '.join(BY_TASK)} and a column per measure"
 PROTOCOLS = ("gfsl", "fsl", "seen")
+SIMULATED = "overlap[0-9]+"  # protocols of our records that nobody else has, left out
 USUAL = {"protocol": PROTOCOLS[0], "seed": 0, "interval": nan}  # where a column is not given
 TEXTS = ("cell", "protocol", "measure", "tasks")
 WHOLE = {"way": 1, "task": 0, "seed": 0}  # the least
@@ -43,6 +44,7 @@ def read_table(file: Path) -> tuple[pd.DataFrame, bool]:
     )
     for name in table.columns:
         table[name] = _texts(file, table[name]) if name in TEXTS else _numbers(file, table[name])
+    table = table[~table["protocol"].str.fullmatch(SIMULATED)]
     _require_known(file, table, "protocol", PROTOCOLS)
     if not by_task:
         _require_known(file, table, "measure", COMPARED)

@@ -152,7 +152,10 @@ class Predictor:
         if grid > 1:
             usual = self._usual_opening()
             before = usual + max(0.0, before - usual) * settings.selection.tasks / short.selection.tasks
-        measured = sum(number * rates[kind, way] for kind, way, number in self._lists(settings, settings.limit))
+        # What was rehearsed may have no overlap, which takes as long as a joint list.
+        joint = {("overlap", way): rates["gfsl", way] for way in settings.ways}
+        lists = self._lists(settings, settings.limit)
+        measured = sum(number * {**joint, **rates}[kind, way] for kind, way, number in lists)
         return before + extra + measured + told.end[self.clock] - told.bar.closed[self.clock]
 
     # Parts
@@ -206,6 +209,8 @@ class Predictor:
             yield "gfsl", way, capped(stored[way])
             if way in settings.few_shot:
                 yield "fsl", way, capped(stored[way])
+        for _ in settings.overlap:
+            yield "overlap", settings.ways[0], capped(stored[settings.ways[0]])
         if settings.seen:
             yield "seen", 0, capped(episodes.seen)
 

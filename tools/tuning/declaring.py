@@ -104,7 +104,7 @@ def _budgets(tuning: Tuning) -> Iterator[str]:
     yield "Budgets: AUSUC on validation tasks (mean over seeds) against steps. A method has its plateau where twice the"
     yield "steps gain less than half a point."
     yield ""
-    named = {(one.dataset, one.method, str(one.shot)): one for one in tuning.budgets}
+    named: dict[tuple[str, ...], Climb] = {(one.dataset, one.method, str(one.shot)): one for one in tuning.budgets}
     yield from _ladders(named, ("dataset", "method", "shot"))
 
 
