@@ -38,6 +38,7 @@ class Column:
     measure: str
     best: Best = "high"
     variant: str = ""
+    ours: bool = False  # the paper has no such column
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,8 @@ _ALL_COLUMNS = tuple(
 )
 _FSL_COLUMNS = tuple(Column(f"{shot}shot", (f"{shot}-Shot 5-Way",), shot, "fsl", 5, "u_u") for shot in (1, 5))
 _SELECTED_COLUMNS = tuple(
-    Column(f"{shot}shot_selected", (f"{shot}-Shot, selected by U→U",), shot, "fsl", 5, "sel_u_u") for shot in (1, 5)
+    Column(f"{shot}shot_selected", (f"{shot}-Shot, selected by U→U",), shot, "fsl", 5, "sel_u_u", ours=True)
+    for shot in (1, 5)
 )
 _WAYS: tuple[tuple[str, str, Way], ...] = (("5way", "5-Way", 5), ("allway", "{unseen}-Way", "all"))
 _HM_COLUMNS = tuple(

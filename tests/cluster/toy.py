@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
-WAITS = """while [ ! -e go ]; do echo $$ > waiting.pid; sleep 0.05; done"""
+WAITS = """echo $$ > written.pid; mv written.pid waiting.pid; while [ ! -e go ]; do sleep 0.05; done"""
 STAGES = {
     "diamond": """
   top:

@@ -17,7 +17,7 @@ from repro.results.store import Cell
 
 OF_PROTOCOL = {
     "gfsl": MEASURES[:18],
-    "fsl": ["u_u"],
+    "fsl": ["u_u", "sel_u_u"],
     "seen": ["syn_s", "proto_s", "many_s"],
 }
 UNSEEN = {"mini": 20, "tiered": 60, "heterogeneous": 100, "office": 25}

@@ -21,7 +21,7 @@ def test_rows_and_columns_are_the_papers(table: Table) -> None:
     printed = PUBLISHED[table.key]
     assert [row.key for row in table.rows] == list(printed.rows)
     columns = list(dict.fromkeys(column for row in printed.rows.values() for column in row.numbers))
-    assert sorted(column.key for column in table.columns) == sorted(columns)
+    assert sorted(column.key for column in table.columns if not column.ours) == sorted(columns)
     assert {row.key: row.cited for row in table.rows} == {key: row.kind == "cited" for key, row in printed.rows.items()}
     assert table.backbones == any(row.backbone for row in printed.rows.values())
 
