@@ -140,7 +140,7 @@ def read_tuning(file: Path) -> Tuning:
         return NOTHING_TUNED
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{file}: is no JSON ({error}); run tools/tune to write it anew") from error
     return checked(Tuning, content, str(file))
 
