@@ -1,5 +1,6 @@
 """A whole rehearsal of a small grid: every kind of stage works, nothing is left behind, predictions come true."""
 
+import os
 import re
 import signal
 import subprocess
@@ -43,6 +44,7 @@ def test_nothing_is_left_behind_but_the_report(rehearsed: tuple[Path, dict[str, 
     assert sorted(each.name for each in folder.parent.iterdir()) == ["report.md", "workspace"]
 
 
+@pytest.mark.skipif("REPRO_LONG" not in os.environ, reason="times need an idle machine: tools/test --long")
 def test_cpu_time_is_predicted_to_a_quarter(rehearsed: tuple[Path, dict[str, str], str]) -> None:
     (off,) = re.findall(r"^\| all \|.*\| ([+-]\d+) % \|", rehearsed[2], re.MULTILINE)
     assert abs(int(off)) <= 25, rehearsed[2]
