@@ -179,7 +179,7 @@ def test_what_dvc_says_of_a_lock_that_is_none_names_it(tmp_path: Path, monkeypat
     (tmp_path / "dvc.yaml").write_text("stages: {a: {cmd: echo, outs: [b]}}")
     (tmp_path / "dvc.lock").write_text("[")
     (problem,) = dvc_problems(set())
-    assert problem == "`dvc status` fails ('./dvc.lock' is invalid.); repair dvc.yaml or dvc.lock"
+    assert problem == "`dvc status` fails ('./dvc.lock' is invalid.); repair dvc.yaml, dvc.lock or those in evaluate/"
 
 
 def test_a_deleted_run_is_named(copied: Path, damage, capsys) -> None:
