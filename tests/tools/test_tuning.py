@@ -206,16 +206,20 @@ def test_one_of_the_kin_brings_the_others() -> None:
     assert search().names("mini", 5, ["castle"]) == ["castle", "acastle"]
 
 
-@pytest.mark.timeout(1200)  # the first to ask for the small grid waits for it
-def test_a_trial_trains_what_the_stage_trains_and_sees_no_test_task(
-    workspace: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The weights of the cell in the small grid have the validation HM that the trial measures."""
+@pytest.fixture
+def without_test_tasks(workspace: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of the small grid to work in, without its test tasks."""
     for name in ("params.yaml", "paper", "data", "episodes", "models", "repro", "stages"):
         source = workspace[0] / name
         shutil.copytree(source, tmp_path / name) if source.is_dir() else shutil.copy(source, tmp_path)
     shutil.rmtree(tmp_path / "episodes" / "mini" / "test")
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.timeout(1200)  # the first to ask for the small grid waits for it
+@pytest.mark.usefixtures("without_test_tasks")
+def test_a_trial_trains_what_the_stage_trains_and_sees_no_test_task() -> None:
+    """The weights of the cell in the small grid have the validation HM that the trial measures."""
     resolver = Resolver(read_params(paths.PARAMS), read_grid())
     settings = settings_of(resolver, Place("mini", "castle", 1), resolver.params.methods["castle"], 0)
     assert "HM" in measure(MetaTrial(settings))
@@ -235,15 +239,9 @@ def test_a_trial_trains_what_the_stage_trains_and_sees_no_test_task(
 
 
 @pytest.mark.timeout(1200)
-def test_a_trial_of_pretraining_measures_what_the_stage_pretrains(
-    workspace: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("without_test_tasks")
+def test_a_trial_of_pretraining_measures_what_the_stage_pretrains() -> None:
     """The small grid's backbone has, as MC + kNN, the validation AUSUC that the trial measures."""
-    for name in ("params.yaml", "paper", "data", "episodes", "models", "repro", "stages"):
-        source = workspace[0] / name
-        shutil.copytree(source, tmp_path / name) if source.is_dir() else shutil.copy(source, tmp_path)
-    shutil.rmtree(tmp_path / "episodes" / "mini" / "test")
-    monkeypatch.chdir(tmp_path)
     settings = Resolver(read_params(paths.PARAMS), read_grid()).pretrain("mini", "standard")
     trial = PreTrial(settings, "mc_knn")
     assert f"{settings.pretraining.epochs} epochs, as mc_knn" in measure(trial)
