@@ -8,6 +8,8 @@ from typing import NoReturn
 
 from repro.errors import BadInput
 
+MOST_AT_ONCE = 1024  # processes that one command may start side by side
+
 
 class Parser(argparse.ArgumentParser):
     """Reads the command line of `tools/NAME`; what cannot be meant is BadInput."""
@@ -40,12 +42,12 @@ class Parser(argparse.ArgumentParser):
         raise BadInput(f"{message.removeprefix('argument ')}; `{self.prog} --help` explains the options")
 
 
-def at_least(smallest: int) -> Callable[[str], int]:
+def at_least(smallest: int, largest: int = 10**9) -> Callable[[str], int]:
     """A reader of whole numbers that are not below `smallest`, nor absurd."""
 
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and smallest <= int(text[:12]) <= 10**9):
-            raise argparse.ArgumentTypeError(f"{text!r:.60} is no number from {smallest} to a billion")
+        if not (text.isascii() and text.isdecimal() and smallest <= int(text[:12]) <= largest):
+            raise argparse.ArgumentTypeError(f"{text!r:.60} is no number from {smallest} to {largest:,}")
         return int(text)
 
     return read

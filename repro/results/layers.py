@@ -38,8 +38,9 @@ class Pulls:
 
     @property
     def wobble(self) -> float:
-        """Half the variance of that variance, as of a sum of squares before the noise is subtracted."""
-        return (self.variance + self.noise) ** 2 / self.freedom
+        """Half the variance of that variance, as of a sum of squares before the noise is subtracted; 0 of no variance."""
+        total = self.variance + self.noise
+        return total**2 / self.freedom if total > 0 else 0.0
 
     def scaled(self, factor: float) -> "Pulls":
         """The pulls on a multiple of the mean."""

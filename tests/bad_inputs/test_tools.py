@@ -72,6 +72,8 @@ TABLE: dict[str, Row] = {
         "is float8_e4m3fn, strided on cpu",
     ),
     "cluster: negative retries": (nothing, "tools/cluster --retries -1", "'-1' is no number from 0"),
+    "cluster: a billion processes": (nothing, "tools/cluster --local 1000000000", "is no number from 1 to 1,024"),
+    "repro: a million processes": (nothing, "tools/repro --jobs 1000000", "is no number from 1 to 1,024"),
     "cluster: quotes without end": (nothing, "tools/cluster --through 'srun", "expected balanced quotes"),
     "cluster: an option twice": (
         nothing,

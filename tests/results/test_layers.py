@@ -60,6 +60,13 @@ def test_all_classes_in_every_task_leave_their_images_to_resample() -> None:
     assert draw_contents(np.random.default_rng(5), 50, 5).resamples_classes
 
 
+def test_units_that_every_task_holds_say_nothing_of_others() -> None:
+    everything = Layer(np.tile(np.arange(4), (10, 1, 1)))
+    pulls = everything.pulls(np.linspace(0, 1, 10))
+    assert not everything.varies
+    assert (pulls.variance, pulls.wobble) == (0, 0)
+
+
 def test_tasks_without_seen_queries_have_one_layer(contents: TaskContents) -> None:
     few_shot = TaskContents(contents.classes_TW, contents.support_TWK, contents.query_TWQ, np.zeros((500, 0), int))
     assert len(few_shot.layers) == 1

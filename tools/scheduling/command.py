@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tools.command_line import Parser, at_least, words
+from tools.command_line import MOST_AT_ONCE, Parser, at_least, words
 from tools.scheduling.clusters import joined, local
 from tools.scheduling.driving import Driver
 from tools.scheduling.jobs import Engine
@@ -27,7 +27,10 @@ def parser(description: str) -> Parser:
     )
     where = options.add_mutually_exclusive_group()
     where.add_argument(
-        "--local", type=at_least(1), metavar="N", help="start Ray on this machine with N CPUs (default: 2)"
+        "--local",
+        type=at_least(1, MOST_AT_ONCE),
+        metavar="N",
+        help="start Ray on this machine with N CPUs (default: 2)",
     )
     where.add_argument("--address", metavar="HOST:PORT", help="join the Ray cluster this machine belongs to, or `auto`")
     options.add_argument(
