@@ -16,7 +16,7 @@ from repro.report.needs import shown_datasets
 from repro.report.paper import Form, Rendered, render_paper
 from repro.report.templates import template_errors_as_bad_input
 from repro.results.contents import StoredContents, TaskContents
-from repro.results.tuning import read_tuning
+from repro.results.tuning import read_tunings
 from stages.settings.files import read_settings
 from stages.settings.kinds import PaperSettings
 from stages.tracking import Log, bad_input_exits, record
@@ -76,7 +76,7 @@ def render(
             contents=contents,
             same_classes=same_classes,
             trained=[name for name in settings.methods if method_class(name).default_training is not None],
-            tuning=read_tuning(source / paths.TUNED.name),
+            tuning=read_tunings(source / paths.TUNED.name).of(settings.benchmark.name),
         )
         if not (draft / pdf.name).exists():
             pdf.unlink(missing_ok=True)  # it shows what was rendered before

@@ -61,6 +61,13 @@ def words(text: str) -> list[str]:
         raise argparse.ArgumentTypeError(f"{text!r:.60} is no command ({error}), expected balanced quotes") from error
 
 
+def existing_file(text: str) -> Path:
+    """A file that is there."""
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"{text!r:.200} is no file")
+    return Path(text)
+
+
 def from_here(text: str) -> Path:
     """A file or folder, named from where the user stands; a tool may go elsewhere."""
     return Path(text).absolute()

@@ -38,7 +38,7 @@ class Pulls:
 
     @property
     def wobble(self) -> float:
-        """Half the variance of that variance, as of a sum of squares before the noise is subtracted; 0 of no variance."""
+        """Half the variance of that variance, as of a sum of squares before the noise is subtracted."""
         total = self.variance + self.noise
         return total**2 / self.freedom if total > 0 else 0.0
 

@@ -1,4 +1,7 @@
-"""paper/tuning.json: the settings and budgets that validation tasks chose, with every number that chose them."""
+"""paper/tuning.json: the settings and budgets that validation tasks chose, with every number that chose them.
+
+By the name of the benchmark, since every benchmark has its own.
+"""
 
 import json
 from collections.abc import Sequence
@@ -127,7 +130,7 @@ class PretrainingBudget(Climb):
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """All of the file: budgets of pre-training, settings by method, and their budgets."""
+    """Of one benchmark: budgets of pre-training, settings by method, and their budgets."""
 
     pretraining: tuple[PretrainingBudget, ...] = ()
     settings: dict[str, ChosenSetting] = field(default_factory=dict)
@@ -157,18 +160,34 @@ def _is_of(budget: Budget, chosen: ChosenSetting | None) -> bool:
     return chosen is not None and (budget.options, budget.training) == (chosen.setting.options, chosen.setting.training)
 
 
-def read_tuning(file: Path) -> Tuning:
+@with_config(STRICT)
+@dataclass(frozen=True)
+class Tunings:
+    """All of the file."""
+
+    benchmarks: dict[str, Tuning] = field(default_factory=dict)
+
+    def of(self, benchmark: str) -> Tuning:
+        """What was chosen for a benchmark; nothing yet where it is not there."""
+        return self.benchmarks.get(benchmark, NOTHING_TUNED)
+
+    def with_tuning(self, benchmark: str, tuning: Tuning) -> "Tunings":
+        """The same with this in place of what was chosen for the benchmark before."""
+        return Tunings(dict(sorted({**self.benchmarks, benchmark: tuning}.items())))
+
+
+def read_tunings(file: Path) -> Tunings:
     """Read the file; nothing was chosen yet where there is none. Raises BadInput for one that is not what it should."""
     if not file.is_file():
-        return NOTHING_TUNED
+        return Tunings()
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{file}: is no JSON ({error}); run tools/tune to write it anew") from error
-    return checked(Tuning, content, str(file))
+    return checked(Tunings, content, str(file))
 
 
-def write_tuning(file: Path, tuning: Tuning) -> None:
+def write_tunings(file: Path, tunings: Tunings) -> None:
     """Write the file whole."""
     with whole_file(file) as partial:
-        partial.write_text(json.dumps(asdict(tuning), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        partial.write_text(json.dumps(asdict(tunings), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ import yaml
 from repro import paths
 from repro.errors import BadInput
 from repro.methods.registry import method_class, method_names
-from repro.results.tuning import Outcome, Tuning, read_tuning, write_tuning
+from repro.results.tuning import Outcome, Tuning, Tunings, read_tunings, write_tunings
 from stages.settings.grid import read_grid
 from stages.settings.kinds import TrainSettings
 from stages.settings.params import read_params
@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from tools.tuning.choices import Choices, read_choices  # noqa: E402
-from tools.tuning.declaring import as_markdown, lines_for_params, put_into_params  # noqa: E402
+from tools.tuning.declaring import as_markdown, lines_for_params, put_into  # noqa: E402
 from tools.tuning.search import Search  # noqa: E402
 from tools.tuning.trials import MetaTrial, Place, PreTrial, file_of, measure, read_outcome, settings_of  # noqa: E402
 
-CHOICES = read_choices(ROOT / "tools" / "tuning.yaml")
+CHOICES = read_choices("glyphs", ROOT / "tools" / "tuning.yaml")
 PARAMS, GRID = replace(read_params(ROOT / "params.yaml"), seeds=(0, 1)), read_grid(ROOT)
 RESOLVER = Resolver(PARAMS, GRID, ROOT)
 KIN = ("castle_minus", "castle", "acastle")
@@ -103,7 +103,7 @@ def test_a_method_that_still_gains_at_the_largest_budget_is_said_to_have_no_plat
         Tuning(), "mini", 1, ["dfsl"]
     )
     assert not found.budgets[0].reached and found.budgets[0].steps == 8000
-    assert "8000, no plateau yet" in as_markdown(found)
+    assert "8000, no plateau yet" in as_markdown(Tunings({"glyphs": found}))
 
 
 def test_a_diverged_training_is_never_chosen() -> None:
@@ -114,7 +114,7 @@ def test_a_diverged_training_is_never_chosen() -> None:
 
     found = search(tell).tuned(Tuning(), "mini", 1, ["dfsl"])
     assert found.settings["dfsl"].setting.training["lr"] == 0.03
-    assert "diverged" in as_markdown(found)
+    assert "diverged" in as_markdown(Tunings({"glyphs": found}))
 
 
 def test_other_datasets_and_shots_take_the_chosen_settings_and_find_their_own_budget() -> None:
@@ -137,11 +137,13 @@ def test_budgets_of_a_setting_that_is_no_longer_chosen_go() -> None:
 def test_what_was_chosen_comes_back_from_its_file_and_goes_into_params(tmp_path: Path) -> None:
     found = search().tuned(Tuning(), "mini", 1, list(CHOICES.methods))
     found = search().tuned(found, "office", 1, [*KIN, "dfsl"])
-    write_tuning(tmp_path / "tuning.json", found)
-    assert read_tuning(tmp_path / "tuning.json") == found
+    both = Tunings({"photographs": Tuning()}).with_tuning("glyphs", found)
+    write_tunings(tmp_path / "tuning.json", both)
+    assert read_tunings(tmp_path / "tuning.json") == both and both.of("glyphs") == found
+    assert both.of("unheard of") == Tuning()
     lines = lines_for_params(found, CHOICES)
     shutil.copy(ROOT / "params.yaml", tmp_path)
-    put_into_params(tmp_path / "params.yaml", lines)
+    put_into(tmp_path / "params.yaml", lines)
     after = yaml.safe_load((tmp_path / "params.yaml").read_text())
     assert differences(after, lines) == []
     assert after["datasets"]["office"]["training"] == {"steps": 4000, "validate_every": 800}
@@ -163,7 +165,7 @@ def differences(params: dict[str, Any], lines: dict[str, Any]) -> list[str]:
 
 
 def test_params_has_what_validation_tasks_chose() -> None:
-    lines = lines_for_params(read_tuning(ROOT / paths.TUNED), CHOICES)
+    lines = lines_for_params(read_tunings(ROOT / paths.TUNED).of(PARAMS.benchmark.name), CHOICES)
     assert differences(yaml.safe_load((ROOT / "params.yaml").read_text()), lines) == []
 
 
@@ -176,11 +178,11 @@ def test_pretraining_is_as_long_as_its_plateau_asks_and_the_epochs_alone_go_into
     again = search(lambda it: Outcome(hm=0.0, cal_hm=9.0, ausuc=1.0)).pretrained(found, "tiered")
     assert [one.steps for one in again.pretraining] == [5]
     shutil.copy(ROOT / "params.yaml", tmp_path)
-    put_into_params(tmp_path / "params.yaml", {"datasets": {"tiered": {"pretraining": {"lr": 0.3}}}})
-    put_into_params(tmp_path / "params.yaml", lines_for_params(found, CHOICES))
+    put_into(tmp_path / "params.yaml", {"datasets": {"tiered": {"pretraining": {"lr": 0.3}}}})
+    put_into(tmp_path / "params.yaml", lines_for_params(found, CHOICES))
     own = read_params(tmp_path / "params.yaml").datasets["tiered"].pretraining
     assert own["epochs"] == 10 and own["lr"] == 0.3
-    assert "| tiered | mc_knn | 38.40 | **39.20** | 39.60 | +0.40 | 10 |" in as_markdown(found)
+    assert "| tiered | mc_knn | 38.40 | **39.20** | 39.60 | +0.40 | 10 |" in as_markdown(Tunings({"glyphs": found}))
 
 
 def test_one_seed_is_not_enough_for_a_plateau() -> None:
@@ -257,3 +259,25 @@ def test_a_trial_of_pretraining_measures_what_the_stage_pretrains() -> None:
     data = open_dataset(paths.dataset("mini", 0))
     found = Validation(data, tasks, 10, 0, 64, pick_device("cpu"), 0).measures(method.eval())
     assert read_outcome(file_of(trial)).ausuc == round(found["ausuc"], 4)
+
+
+def test_a_benchmark_has_its_own_ladders_and_shares_the_rest(tmp_path: Path) -> None:
+    file = tmp_path / "tuning.yaml"
+    file.write_text((ROOT / "tools" / "tuning.yaml").read_text() + "\nbenchmarks: {photographs: {epochs: [3, 6]}}\n")
+    assert read_choices("photographs", file) == replace(CHOICES, epochs=(3, 6))
+    assert read_choices("glyphs", file) == CHOICES
+    file.write_text(file.read_text().replace("[3, 6]", "[3, 7]"))
+    with pytest.raises(BadInput, match="expected each to be twice the last"):
+        read_choices("photographs", file)
+
+
+def test_what_was_chosen_for_a_scale_goes_into_its_own_file(tmp_path: Path) -> None:
+    scale = tmp_path / "laptop.yaml"
+    shutil.copy(ROOT / "tools" / "scales" / "laptop.yaml", scale)
+    found = search().tuned(Tuning(), "mini", 1, ["dfsl"])
+    found = search(lambda _: Outcome(hm=0.0, cal_hm=9.0, ausuc=1.0)).pretrained(found, "mini")
+    put_into(scale, lines_for_params(found, CHOICES))
+    after = yaml.safe_load(scale.read_text())
+    assert after["datasets"]["mini"]["pretraining"] == {"epochs": 5}
+    assert after["methods"]["dfsl"]["training"] == {"lr": 0.1, "steps": 4000, "validate_every": 800}
+    assert after["datasets"]["tiered"] is None

@@ -1,8 +1,11 @@
-"""tools/tuning.yaml: what there is to choose from, the same number of settings for every method."""
+"""tools/tuning.yaml: what there is to choose from, the same number of settings for every method.
+
+A benchmark with other ladders or settings has them under `benchmarks`, by its name in params.yaml.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, with_config
 
@@ -42,7 +45,7 @@ class Candidates:
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """All of the file: where settings are compared, the ladders of budgets, and every method's settings.
+    """Of one benchmark: where settings are compared, the ladders of budgets, and every method's settings.
 
     `pretraining` is the method that measures a pre-training; it trains nothing after it.
     """
@@ -88,6 +91,8 @@ class Choices:
         return list(dict.fromkeys(group_of.get(name, (name,)) for name in names))
 
 
-def read_choices(file: Path = FILE) -> Choices:
-    """Read and check the file; raises BadInput."""
-    return checked(Choices, read_mapping(file, "settings to choose from, by method"), str(file))
+def read_choices(benchmark: str, file: Path = FILE) -> Choices:
+    """Read and check what the file says for a benchmark; raises BadInput."""
+    content = read_mapping(file, "settings to choose from, by method")
+    own = checked(dict[str, dict[str, Any]], content.pop("benchmarks", {}), f"{file}: benchmarks")
+    return checked(Choices, {**content, **own.get(benchmark, {})}, str(file))

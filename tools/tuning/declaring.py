@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from repro.files import whole_file
-from repro.results.tuning import Budget, ChosenSetting, Climb, Tuning
+from repro.results.tuning import Budget, ChosenSetting, Climb, Tuning, Tunings
 from tools.tuning.choices import FILE, Choices
 
 WIDTH = 10**4  # lines of params.yaml are never folded
@@ -39,20 +39,20 @@ def _largest(budgets: Iterator[Budget]) -> int:
     return max((one.steps for one in budgets), default=0)
 
 
-def put_into_params(file: Path, lines: dict[str, Any]) -> None:
-    """Write these entries into params.yaml in place of its own; comments and everything else stay."""
+def put_into(file: Path, lines: dict[str, Any]) -> None:
+    """Write these entries into params.yaml, or into a scale, in place of its own; comments and all else stay."""
     editor = YAML()
     editor.width = WIDTH
     params = editor.load(file.read_text(encoding="utf-8"))
     for group, entries in lines.items():
         for name, parts in entries.items():
-            entry = params[group].setdefault(name, CommentedMap())
+            entry = params.setdefault(group, CommentedMap()).setdefault(name, CommentedMap())
             for part, values in parts.items():
                 if not values:
                     entry.pop(part, None)
                     continue
                 # Of a pre-training the epochs alone are chosen, of all else everything.
-                entry[part] = CommentedMap({**entry.get(part, {}), **values} if part == "pretraining" else values)
+                entry[part] = CommentedMap({**(entry.get(part) or {}), **values} if part == "pretraining" else values)
                 entry[part].fa.set_flow_style()
     with whole_file(file) as partial, partial.open("w", encoding="utf-8") as stream:
         editor.dump(params, stream)
@@ -66,9 +66,13 @@ def as_yaml(lines: dict[str, Any]) -> str:
     return stream.getvalue()
 
 
-def as_markdown(tuning: Tuning) -> str:
-    """Three tables: budgets of pre-training, the settings that were compared, and the budgets that were tried."""
-    return "\n".join([*_pretraining(tuning), "", *_settings(tuning), "", *_budgets(tuning), ""])
+def as_markdown(tunings: Tunings) -> str:
+    """For each benchmark three tables: pre-training's budgets, the settings that were compared, and their budgets."""
+    parts = [
+        "\n".join([f"# {name}", "", *_pretraining(tuning), "", *_settings(tuning), "", *_budgets(tuning), ""])
+        for name, tuning in tunings.benchmarks.items()
+    ]
+    return "\n".join(parts)
 
 
 def _pretraining(tuning: Tuning) -> Iterator[str]:
