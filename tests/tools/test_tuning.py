@@ -263,7 +263,8 @@ def test_a_trial_of_pretraining_measures_what_the_stage_pretrains() -> None:
 
 def test_a_benchmark_has_its_own_ladders_and_shares_the_rest(tmp_path: Path) -> None:
     file = tmp_path / "tuning.yaml"
-    file.write_text((ROOT / "tools" / "tuning.yaml").read_text() + "\nbenchmarks: {photographs: {epochs: [3, 6]}}\n")
+    shared = (ROOT / "tools" / "tuning.yaml").read_text().partition("\nbenchmarks:")[0]
+    file.write_text(f"{shared}\nbenchmarks: {{photographs: {{epochs: [3, 6]}}}}\n")
     assert read_choices("photographs", file) == replace(CHOICES, epochs=(3, 6))
     assert read_choices("glyphs", file) == CHOICES
     file.write_text(file.read_text().replace("[3, 6]", "[3, 7]"))
