@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from repro.files import whole_file
-from repro.results.tuning import Budget, ChosenSetting, Climb, Tuning, Tunings
+from repro.results.tuning import ChosenSetting, Climb, Tuning, Tunings
 from tools.tuning.choices import FILE, Choices
 
 WIDTH = 10**4  # lines of params.yaml are never folded
@@ -18,25 +18,16 @@ WIDTH = 10**4  # lines of params.yaml are never folded
 def lines_for_params(tuning: Tuning, choices: Choices) -> dict[str, Any]:
     """The entries of params.yaml that follow from what was chosen.
 
-    A method has its setting everywhere, with the largest budget of its shots where settings are compared. Any other
-    dataset has the largest budget of its methods for all of them.
+    A method has its setting everywhere, and trains as long as the largest budget asks that any dataset and shot has
+    for it or for one of those that it is chosen together with.
     """
-    methods, datasets = {}, dict[str, dict[str, Any]]()
-    for pretraining in tuning.pretraining:
-        datasets[pretraining.dataset] = {"pretraining": {"epochs": pretraining.steps}}
+    datasets = {one.dataset: {"pretraining": {"epochs": one.steps}} for one in tuning.pretraining}
+    methods = {}
     for name, chosen in tuning.settings.items():
-        steps = _largest(one for one in tuning.budgets if (one.dataset, one.method) == (choices.dataset, name))
-        if steps:
-            entry = choices.entry(chosen.setting.options, chosen.setting.training, steps)
+        if budgets := [one.steps for one in tuning.budgets if one.method in chosen.together]:
+            entry = choices.entry(chosen.setting.options, chosen.setting.training, max(budgets))
             methods[name] = {"options": entry.options, "training": entry.training}
-    for dataset in dict.fromkeys(one.dataset for one in tuning.budgets if one.dataset != choices.dataset):
-        steps = _largest(one for one in tuning.budgets if one.dataset == dataset)
-        datasets.setdefault(dataset, {})["training"] = choices.budget(steps)
     return {"datasets": datasets, "methods": methods}
-
-
-def _largest(budgets: Iterator[Budget]) -> int:
-    return max((one.steps for one in budgets), default=0)
 
 
 def put_into(file: Path, lines: dict[str, Any]) -> None:
