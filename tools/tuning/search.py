@@ -73,8 +73,7 @@ class Search:
         with ThreadPoolExecutor(len(names)) as threads:  # each waits for processes most of the time
             for found in threads.map(self.compare, self.choices.groups(names)) if compares else ():
                 settings |= found
-            places = [place for name in names if len(self.ladder(before, place := Place(dataset, name, shot))) > 1]
-            budgets = list(threads.map(partial(self.climb, before, settings), places))
+            budgets = list(threads.map(partial(self.climb, settings), [Place(dataset, name, shot) for name in names]))
         return before.with_chosen(settings, budgets)
 
     def _compares(self, dataset: str, shot: int) -> bool:
@@ -113,23 +112,11 @@ class Search:
             for name in group
         }
 
-    def ladder(self, before: Tuning, place: Place) -> tuple[int, ...]:
-        """The budgets to try: all where settings are compared, elsewhere from the one that the method has there.
-
-        It will train as long everywhere, so less need not be tried; at the largest there is nothing left to find.
-        """
-        steps = self.choices.steps
-        if self._compares(place.dataset, place.shot):
-            return steps
-        first = (self.choices.dataset, place.method, self.choices.shot)
-        found = [one.steps for one in before.budgets if (one.dataset, one.method, one.shot) == first]
-        return tuple(each for each in steps if each >= max(found, default=0))
-
-    def climb(self, before: Tuning, settings: dict[str, ChosenSetting], place: Place) -> Budget:
+    def climb(self, settings: dict[str, ChosenSetting], place: Place) -> Budget:
         """Double the steps until that gains less than the plateau allows, or until there is no larger budget."""
         chosen = settings[place.method].setting
         rungs = self._rungs(
-            self.ladder(before, place),
+            self.choices.steps,
             lambda steps, seed: self._trial(place, chosen.options, chosen.training, steps, seed),
         )
         return Budget(**vars(place), options=chosen.options, training=chosen.training, **rungs)
