@@ -76,11 +76,8 @@ class Choices:
 
     def entry(self, options: Options, training: Options, steps: int) -> MethodParams:
         """A setting, trained for so many steps, as an entry of `methods` in params.yaml."""
-        return MethodParams(options, {**training, **self.budget(steps)})
-
-    def budget(self, steps: int) -> Options:
-        """The part of `training` that a budget decides."""
-        return {"steps": steps, "validate_every": max(1, steps // self.validations)}
+        budget = {"steps": steps, "validate_every": max(1, steps // self.validations)}
+        return MethodParams(options, {**training, **budget})
 
     def groups(self, names: list[str]) -> list[tuple[str, ...]]:
         """These methods as they are chosen for: one of a group brings the whole of it. Raises BadInput."""
