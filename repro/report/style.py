@@ -48,14 +48,14 @@ def figure_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float, panels: int = 1) -> tuple["Figure", list[Any]]:
-    """A figure with panels side by side, free of any window system."""
+def new_figure(width: float, height: float, panels: int = 1, rows: int = 1) -> tuple["Figure", list[Any]]:
+    """A figure with panels side by side, in rows of so many, free of any window system."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
-    return figure, list(figure.subplots(1, panels, squeeze=False)[0])
+    return figure, list(figure.subplots(rows, panels, squeeze=False).flat)
 
 
 def save(figure: "Figure", folder: Path, name: str) -> None:
