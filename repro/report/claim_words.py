@@ -32,7 +32,7 @@ def describe(comparison: Comparison, methods: Methods) -> str:
     shared = [one for one, other in zip(first, last, strict=True) if one == other and one]
     if len(sides) == 1:
         return ", ".join(shared)
-    one, other = (" ".join(word for word in side if word not in shared) for side in (first, last))
+    one, other = (" ".join(word for word in side if word and word not in shared) for side in (first, last))
     return ", ".join([f"{one} − {other}", *shared])
 
 

@@ -16,6 +16,7 @@ from repro.results.store import Reading, Results, Way
 
 PALE, MEDIUM = 0.4, 0.7  # strengths of colour
 NEARLY_NONE = 0.5  # percent: where a curve may end
+ASIDE = 0.16  # of a way: from one line's points to the next one's
 
 
 def draw_figures(figures: Sequence[Figure], results: Results, methods: Methods, folder: Path) -> None:
@@ -57,7 +58,8 @@ def _bars(axes: Any, bars: list[Bar], thickness: float) -> None:
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.set_axisbelow(True)
-    axes.margins(x=0.14)
+    longest = max((found.mean + found.shown for *_, found in bars), default=100.0)
+    axes.set_xlim(0, 1.22 * longest)  # the numbers are beside them
     _say_if_empty(axes, bars)
 
 
@@ -83,7 +85,7 @@ def _calibration(figure: Figure, results: Results, methods: Methods) -> Any:
 
 def _curves(figure: Figure, results: Results, methods: Methods) -> Any:
     """A panel per number of ways: seen against unseen accuracy, the area in the legend below."""
-    canvas, panels = new_figure(PAGE_INCHES, 3.6, panels=len(figure.ways))
+    canvas, panels = new_figure(PAGE_INCHES, 2.9 + 0.13 * len(figure.lines), panels=len(figure.ways))
     for axes, way in zip(panels, figure.ways, strict=True):
         drawn = []
         for line in figure.lines:
@@ -105,16 +107,14 @@ def _curves(figure: Figure, results: Results, methods: Methods) -> Any:
                 fontsize=6,
                 loc="upper center",
                 bbox_to_anchor=(0.5, -0.16),
-                ncols=2,
                 frameon=False,
-                handlelength=2.0,
-                columnspacing=0.8,
+                handlelength=3.0,
             )
         _say_if_empty(axes, drawn)
     return canvas
 
 
-def _line(axes: Any, look: Look, label: str, points: list[tuple[int, Mean]]) -> None:
+def _line(axes: Any, look: Look, label: str, points: Sequence[tuple[float, Mean]]) -> None:
     """One line with intervals."""
     axes.errorbar(
         [x for x, _ in points],
@@ -124,23 +124,25 @@ def _line(axes: Any, look: Look, label: str, points: list[tuple[int, Mean]]) -> 
         marker=look.marker,
         linestyle=look.line,
         label=label,
-        capsize=2,
+        capsize=1.5,
+        elinewidth=0.7,
     )
 
 
 def _sweep(figure: Figure, results: Results, methods: Methods) -> Any:
     """A line per method over the number of unseen classes."""
-    canvas, (axes,) = new_figure(COLUMN_INCHES, 2.9)
+    canvas, (axes,) = new_figure(COLUMN_INCHES, 2.4 + 0.09 * len(figure.lines))
     (measure,) = figure.measures
-    for line in figure.lines:
-        if points := [(int(way), found) for way, found in _points(figure, line, measure, results)]:
+    for place, line in enumerate(figure.lines):
+        aside = ASIDE * (place - (len(figure.lines) - 1) / 2)  # so that intervals stand beside each other
+        if points := [(int(way) + aside, found) for way, found in _points(figure, line, measure, results)]:
             _line(axes, methods.look(line.cell.method), _label(line, methods), points)
     drawn = axes.has_data()
     axes.set_xticks([int(way) for way in figure.ways])
     axes.set_xlabel("number of unseen classes")
     axes.set_ylabel("calibrated HM (%)" if measure.startswith("cal") else "HM (%)")
     if drawn:
-        canvas.legend(loc="outside upper center", ncols=3, frameon=False)
+        canvas.legend(loc="outside upper center", ncols=2, fontsize=6, frameon=False, columnspacing=1.0)
     _say_if_empty(axes, drawn)
     return canvas
 

@@ -83,3 +83,17 @@ def test_sample_images_are_shown_per_domain(tmp_path: Path) -> None:
     draw_samples([], tmp_path, "without")
     assert (tmp_path / "with.pdf").read_bytes().count(b"/Subtype /Image") == 2
     assert (tmp_path / "without.pdf").read_bytes().count(b"/Subtype /Image") == 0
+
+
+@pytest.mark.parametrize("key", BY_KEY)
+def test_all_that_is_written_lies_inside_the_picture(key: str, results: Results) -> None:
+    """Also with the rows of ours in it, whose names are the longest."""
+    figure = BY_KEY[key].with_rows(["l2ml_plus", "nearest_mean", "teen"])
+    with figure_style():
+        canvas = draw(figure, results, KNOWN)
+        canvas.draw_without_rendering()
+    drawn, (width, height) = canvas.get_tightbbox(), canvas.get_size_inches()
+    assert drawn.width > 0.8 * width
+    assert min(drawn.x0, drawn.y0, width - drawn.x1, height - drawn.y1) > -0.01
+    legends = [axes.get_legend().get_window_extent() for axes in canvas.axes if axes.get_legend()]
+    assert not any(first.overlaps(second) for first, second in combinations(legends, 2))
