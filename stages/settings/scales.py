@@ -95,6 +95,8 @@ def put_on(base: dict[str, Any], overlay: dict[str, Any]) -> None:
             base.pop(key, None)
         elif isinstance(value, dict) and isinstance(inner, dict) and key != "options" and "name" not in value:
             put_on(inner, value)
+        elif isinstance(value, list) and isinstance(inner, list):
+            inner[:] = value  # written as it was: on one line, its comment beside it
         else:
             base[key] = value
 

@@ -132,6 +132,15 @@ def test_every_training_runs(scale: str, tiny: Dataset) -> None:
         assert [one.step for one in meta_train(method, tiny, short, shot=1, seed=0, validate=None)] == [1, 2, 3]
 
 
+def test_a_list_stays_on_its_line_with_its_comment() -> None:
+    """Five seeds are one changed line of params.yaml."""
+    after = scales.scaled("five_seeds", BASE)
+    old, new = (texts[paths.PARAMS].splitlines() for texts in (BASE, after))
+    ((was, now),) = [(one, other) for one, other in zip(old, new, strict=True) if one != other]
+    assert was.replace("[0]", "[0, 1, 2, 3, 4]") == now
+    assert after[paths.GRID] == BASE[paths.GRID]
+
+
 def test_an_overlay_changes_replaces_and_removes() -> None:
     base = {"a": {"b": 1, "c": 2}, "options": {"x": 1}, "schedule": {"name": "cosine", "options": {"y": 1}}, "gone": 1}
     scales.put_on(base, {"a": {"b": 3}, "options": {"z": 1}, "schedule": {"name": "decay"}, "gone": None, "new": [1]})
