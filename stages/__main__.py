@@ -26,7 +26,7 @@ def main() -> int:
         print(f"usage: python -m stages {{{','.join(names)}}} [NAME [--seed N]]", file=sys.stderr)
         return 2
     if ranks.is_rank():
-        ranks.end_with_launcher()
+        ranks.end_at_once_with_launcher()
         return forkserver.run_stage(arguments)
     if ranks.LAUNCHER in os.environ:  # beside other replicates
         ranks.end_with_launcher()

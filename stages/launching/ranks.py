@@ -7,9 +7,11 @@ after the other, under torchrun: `torchrun --nnodes N --node-rank 1 --nproc-per-
 PORT -m stages train CELL --seed SEED`.
 """
 
+import ctypes
 import logging
 import os
 import re
+import signal
 import sys
 import tempfile
 import threading
@@ -25,6 +27,7 @@ BAD_INPUT = 2  # the exit code
 LAUNCHER = "REPRO_LAUNCHER"  # the launcher's process, for its ranks
 STOP_SECONDS = 15  # before ranks that do not end are killed
 WATCH_SECONDS = 1.0
+PR_SET_PDEATHSIG = 1  # of Linux
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,16 @@ def end_with_launcher() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def end_at_once_with_launcher() -> None:
+    """Let the system end this rank too, where it can: one that is left may hear of another's end and call it a failure.
+
+    For what the launcher's main thread starts: the system means the thread, not the process.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_launcher()
 
 
 def leave_to_launcher(error: BadInput) -> None:

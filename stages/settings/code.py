@@ -60,15 +60,8 @@ class Code:
         return None
 
     def _read_imports(self, file: Path) -> frozenset[str]:
-        named = set()
-        for node in ast.walk(ast.parse((self.root / file).read_bytes())):
-            if isinstance(node, ast.Import):
-                named |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{file}: relative import; write the full name"
-                named |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
-        packages = {".".join(name.split(".")[:depth]) for name in named for depth in range(1, name.count(".") + 1)}
-        return frozenset(name for name in named | packages if self.file_of(name))
+        named = _named_in((self.root / file).read_bytes(), str(file))
+        return frozenset(name for name in named if self.file_of(name))
 
     def _read_digest(self, file: Path) -> str:
         return hashlib.sha256((self.root / file).read_bytes()).hexdigest()
@@ -77,3 +70,18 @@ class Code:
 @cache
 def _decides_nothing(file: Path) -> bool:
     return any(file.is_relative_to(nothing) for nothing in DECIDES_NOTHING)
+
+
+@cache
+def _named_in(source: bytes, file: str) -> frozenset[str]:
+    """Everything that a source imports, with the packages it lies in."""
+    named = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import; write the full name"
+            named |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(
+        named | {".".join(name.split(".")[:depth]) for name in named for depth in range(1, name.count(".") + 1)}
+    )

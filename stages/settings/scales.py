@@ -17,8 +17,6 @@ from ruamel.yaml import YAML
 from repro import paths
 from repro.errors import BadInput, one_line
 from repro.options import checked
-from stages.settings.grid import Grid
-from stages.settings.params import Params
 from stages.settings.yaml_files import parse, read_mapping
 
 EMBEDDED = "embedded"
@@ -64,6 +62,9 @@ def scaled(name: str, base: dict[Path, str]) -> dict[Path, str]:
             raise BadInput(f"{place}: grid is {lines!r:.60}, expected what differs from {paths.GRID}")
         put_on(grid, lines)
         put_on(params, overlay)
+    from stages.settings.grid import Grid  # they load torch, which nobody needs who asks for help
+    from stages.settings.params import Params
+
     checked(Params, read(_text(params)), place)
     checked(Grid, read(_text(grid)), f"{place}: grid")
     for group in ("trained", "untrained", "adapted"):

@@ -1,6 +1,7 @@
 """What decides a stage's result is in its settings file: every value, and the hash of every line of code it runs."""
 
 import ast
+import json
 import re
 import shutil
 import subprocess
@@ -19,8 +20,24 @@ from stages.settings.params import read_params
 from stages.settings.resolving import Resolver
 
 ROOT = Path(__file__).resolve().parents[2]
-LOADED = "for module in list(sys.modules.values()): print(getattr(module, '__file__', None))"
 STAGES = ("splits", "episodes", "pretrain", "train", "evaluate", "summary", "paper")
+STARTS = {  # the modules that running a stage begins with
+    stage: [f"stages.{stage}", *(["repro.methods.castle"] if stage in ("train", "evaluate") else [])]
+    for stage in STAGES
+}
+# Import what each begins with in a process of its own, and say what was loaded; what is not ours is loaded before.
+LOADED = """
+import importlib, json, os, sys, warnings
+warnings.simplefilter("ignore")
+import pandas, sacred, timm, torch
+for stage, modules in json.loads(sys.argv[1]).items():
+    if os.fork() == 0:
+        for module in modules:
+            importlib.import_module(module)
+        print(json.dumps([stage, [str(getattr(each, "__file__", "")) for each in sys.modules.values()]]), flush=True)
+        os._exit(0)
+    os.wait()
+"""
 
 
 def planned(root: Path) -> dict[str, dict[str, object]]:
@@ -34,19 +51,23 @@ def ours() -> dict[str, dict[str, object]]:
     return planned(ROOT)
 
 
+@cache
+def loaded() -> dict[str, set[Path]]:
+    """The files of the library that Python loads for each stage."""
+    program = [sys.executable, "-c", LOADED, json.dumps(STARTS)]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {
+        stage: {Path(file).relative_to(ROOT) for file in files if file.startswith(str(ROOT / "repro"))}
+        for stage, files in map(json.loads, done.stdout.splitlines())
+    }
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_code_of_a_stage_is_what_python_loads(stage: str) -> None:
     """A second route to the same answer: run the imports and look at what was loaded."""
-    method = {"train": ["castle"], "evaluate": ["castle"]}.get(stage, [])
-    modules = [f"stages.{stage}", *(f"repro.methods.{name}" for name in method)]
-    program = f"import sys, {', '.join(modules)}\n" + LOADED
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    loaded = {Path(line).relative_to(ROOT) for line in done.stdout.splitlines() if line.startswith(str(ROOT / "repro"))}
-    reached = {file for file in Code(ROOT).reached(*modules) if file.parts[0] == "repro"}
-    assert loaded <= reached
-    assert len(reached & loaded) > 5
+    reached = {file for file in Code(ROOT).reached(*STARTS[stage]) if file.parts[0] == "repro"}
+    assert loaded()[stage] <= reached
+    assert len(reached & loaded()[stage]) > 5
 
 
 def deciding_files() -> list[Path]:
@@ -72,18 +93,34 @@ def defaults_in(file: Path) -> list[tuple[int, int]]:
     return sorted(set(places))
 
 
-@pytest.mark.parametrize("file", deciding_files(), ids=str)
-def test_another_default_makes_the_stages_that_use_it_stale(file: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The code, to be edited."""
+    folder = tmp_path_factory.mktemp("copy")
     for top in ("repro", "stages"):
-        shutil.copytree(ROOT / top, tmp_path / top, ignore=shutil.ignore_patterns("__pycache__"))
-    lines = (ROOT / file).read_text().splitlines(keepends=True)
+        shutil.copytree(ROOT / top, folder / top, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@cache
+def before() -> dict[tuple[str, ...], tuple[str, set[Path]]]:
+    """Hash and files of the code of every stage as it is, by the modules it begins with."""
+    code = Code(ROOT)
+    starts = {tuple(modules_of(key, settings)) for key, settings in ours().items()}
+    return {modules: (code.digest(*modules), code.deciding(*modules)) for modules in starts}
+
+
+@pytest.mark.parametrize("file", deciding_files(), ids=str)
+def test_another_default_makes_the_stages_that_use_it_stale(file: Path, copy: Path) -> None:
+    text = (copy / file).read_text()
+    lines = text.splitlines(keepends=True)
     line, column = defaults_in(ROOT / file)[0]
     lines[line - 1] = f"{lines[line - 1][:column]}  {lines[line - 1][column:]}"
-    (tmp_path / file).write_text("".join(lines))
-    code, before = Code(tmp_path), Code(ROOT)
-    for key, settings in ours().items():
-        modules = modules_of(key, settings)
-        assert (code.digest(*modules) != before.digest(*modules)) == (file in before.deciding(*modules)), key
+    (copy / file).write_text("".join(lines))
+    edited = Code(copy)
+    for modules, (digest, files) in before().items():
+        assert (edited.digest(*modules) != digest) == (file in files), modules
+    (copy / file).write_text(text)
 
 
 def modules_of(key: str, settings: dict[str, object]) -> list[str]:

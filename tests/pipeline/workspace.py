@@ -90,12 +90,15 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, forked_stages: None) -> 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Run all tests that use the workspace in one process of pytest-xdist, so that it is made once."""
+    """Run the tests of a file in one process of pytest-xdist, so that what they share is made once.
+
+    All that use the workspace are in one, too.
+    """
     # `--dist loadgroup` would do, but xdist 3.8 writes its groups into an attribute that pytest 9.2 no longer reads.
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "workspace" if nodeid.startswith(USERS) else nodeid
+            return "workspace" if nodeid.startswith(USERS) else nodeid.partition("::")[0]
 
     return Together(config, log) if config.getvalue("dist") == "load" else None

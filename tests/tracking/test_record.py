@@ -262,7 +262,7 @@ def test_a_record_that_cannot_be_read_is_in_nobodys_way(damage, tmp_path, faults
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_is_recorded_as_an_interrupt(number, trouble, tmp_path, start, faults):
     faults.tried()
-    process = start(steps=400, pause=0.05, trouble=trouble)
+    process = start(steps=400, pause=0.05, trouble=trouble, beat=0.5)
     folder = wait_for(lambda: next((tmp_path / "runs").glob("2*/metrics.jsonl"), None)).parent
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
@@ -273,7 +273,7 @@ def test_a_signal_is_recorded_as_an_interrupt(number, trouble, tmp_path, start, 
 
 
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path, start):
-    process = start(steps=20, pause=0.05, ignored=int(signal.SIGHUP))
+    process = start(steps=20, pause=0.05, ignored=int(signal.SIGHUP), beat=0.5)
     wait_for(lambda: next((tmp_path / "runs").glob("2*/metrics.jsonl"), None))
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=60)
