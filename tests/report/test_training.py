@@ -18,7 +18,7 @@ def test_a_trained_method_below_the_untrained_floor_is_a_warning(tmp_path: Path)
     for cell in cells:
         write_cell(tmp_path, cell, [("gfsl", 5)], lambda cell, *_: np.full(8, LEVELS[cell.method]), seed=0)
     found = list(floor_warnings(Results(tmp_path, {"mini": 20}), cells, ["castle", "dfsl"], KNOWN))
-    assert found == ["DFSL on mini, 1-shot, 5 ways: AUSUC 20.00 lies below the untrained floor's 30.00"]
+    assert found == ["DFSL on mini, 1-shot: AUSUC under the untrained floor's, 20.00 below 30.00 at 5 ways"]
 
 
 def test_budgets_are_shown_where_some_were_chosen(tmp_path: Path) -> None:
