@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from repro import paths
+from repro.editions.edition import EDITIONS
 from stages.launching.forkserver import fork_server
 from tests.pipeline.small_params import write_small
 
@@ -48,6 +49,8 @@ def make_workspace(folder: Path) -> Path:
     tracked = call(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard").stdout.splitlines()
     wanted = ("repro", "stages", "paper", ".dvc", ".dvcignore", ".gitignore", "dvc.yaml")
     for name in tracked:
+        if Path(name).is_relative_to(EDITIONS):  # tests keep their own
+            continue
         if name.split("/")[0] in wanted or name == str(paths.EVALUATIONS):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
