@@ -1,15 +1,20 @@
 """tools/bench: the promised names, and a clear word about any other."""
 
 import json
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tools.benchmarks import all as all_benchmarks
 from tools.benchmarks import training
-from tools.benchmarks.all import busy
+from tools.benchmarks.all import as_json, busy
+from tools.benchmarks.decoding import bench_decoding, decode
 from tools.benchmarks.heads import bench_heads
 from tools.benchmarks.others import cores_of_others
 
@@ -50,9 +55,32 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     assert all(name in done.stderr for name in PROMISED)
 
 
-def test_no_ratio_is_printed_of_a_machine_that_others_use() -> None:
-    assert busy({"one": {"others": 0.1}}) == ""
-    assert busy({"one": {"others": 0.1}, "two": {"others": 1.3}}).startswith("others used up to 1.3 cores")
+def test_no_ratio_is_given_of_what_others_disturbed() -> None:
+    quiet = {"ours_s": 1.0, "reference_s": 5.0, "ratio": 5.0, "others": 0.1}
+    assert busy({"one": quiet}) == ""
+    both = {"one": quiet, "two": quiet | {"others": 1.3}}
+    assert busy(both).startswith("no ratio of two: others used up to 1.3 cores")
+    assert [one["ratio"] for one in as_json(both, all_ratios=False).values()] == [5.0, None]
+    assert [one["ratio"] for one in as_json(both, all_ratios=True).values()] == [5.0, 5.0]
+
+
+def test_a_disturbed_figure_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = iter([1.3, 0.1])
+
+    @contextmanager
+    def cores() -> Iterator[list[float]]:
+        yield [next(shares)]
+
+    monkeypatch.setattr(all_benchmarks, "cores_of_others", cores)
+    monkeypatch.setitem(all_benchmarks.BENCHMARKS, "one", lambda repeats: {"ratio": float(repeats)})
+    assert all_benchmarks.measure(["one"], 3) == {"one": {"ratio": 3.0, "others": 0.1}}
+
+
+def test_the_processes_of_a_benchmark_are_not_others() -> None:
+    before = os.times()
+    bench_decoding(decode, 1)
+    after = os.times()
+    assert after.children_user - before.children_user > 0.5  # two rounds of 960 pictures, counted as ours
 
 
 def test_others_are_told_from_ourselves() -> None:

@@ -28,10 +28,11 @@ def bench_decoding(decoder: Callable[[str], int], repeats: int, folder: Path | N
     """
     with (
         tempfile.TemporaryDirectory() as scratch,
-        multiprocessing.get_context("forkserver").Pool(available_cores()) as pool,
+        multiprocessing.get_context("spawn").Pool(available_cores()) as pool,
     ):
         root = folder or write_jpegs(Path(scratch) / "raw")
-        # Imported here, so that the reference's processes need not import torch.
+        # Imported here, so that the reference's processes need not import torch. They are spawned, not served by
+        # multiprocessing's own server: what they compute then counts as ours, not as that of others on the machine.
         from repro.preparation.packing import pack
         from repro.preparation.sources import collect
         from tools.benchmarks.timing import interleaved
