@@ -6,7 +6,7 @@ does not come back bit for bit stays as it is: nothing is rounded.
 T tasks.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -50,6 +50,11 @@ FOLLOWING: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
     "cal_acc": (_mean, ("cal_s_su", "cal_u_su")),
     "cal_hm": (_harmonic, ("cal_s_su", "cal_u_su")),
 }
+
+
+def behind(measures: Iterable[str]) -> set[str]:
+    """The counts that these measures follow from, or are."""
+    return {count for measure in measures for count in FOLLOWING.get(measure, (None, (measure,)))[1]}
 
 
 def counted(values: Columns, queries: int) -> tuple[dict[str, np.ndarray], set[str]]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-VALUES, FACTS = "records.parquet", "records.json"
+VALUES, FACTS = "records.parquet", "records.json.gz"
 COUNT, VALUE = "count.", "value."  # of the names of columns
 AREA, OWN = "ausuc", "u_u"
 METRICS = "metrics.json"  # beside a record

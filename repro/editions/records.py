@@ -1,10 +1,11 @@
 """The records of all cells of an edition in one small file.
 
-`records.parquet` holds counts of right queries, and other values where a table, figure or claim reads them task by
-task. `records.json` says which rows are whose and what every record said of itself; of the remaining measures it holds
-means with both intervals, and of the curves those whose areas are read.
+`records.parquet` holds what a table, figure or claim reads task by task, as counts of right queries where these say it
+all. `records.json.gz` says which rows are whose and what every record said of itself; of the remaining measures it
+holds means with both intervals, and of the curves those whose areas are read.
 """
 
+import gzip
 import json
 from collections.abc import Callable
 from dataclasses import astuple
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.editions.columns import counted, relative, restored
+from repro.editions.columns import behind, counted, relative, restored
 from repro.editions.groups import AREA, COUNT, FACTS, METRICS, VALUE, VALUES, Group, SharedTasks
 from repro.files import whole_file
 from repro.results import records as whole
@@ -25,7 +26,7 @@ from repro.results.store import Cell, Reading, Results
 
 
 class Keeping:
-    """Collects the records of an edition, cell by cell; `wanted` says what is kept task by task though it is no count.
+    """Collects the records of an edition, cell by cell; `wanted` says what is kept task by task.
 
     `queries` gives how many queries of each kind the tasks of a list, named by its digest, have.
     """
@@ -70,15 +71,14 @@ class Keeping:
         every = {measure: records.values(protocol, way, measure) for measure in whole.MEASURES}
         values = {measure: array for measure, array in every.items() if not np.isnan(array).all()}
         queries = self.queries(str(records.metadata[whole.TASKS].get(name, "")).split("[")[0])
+        wanted = {measure for measure in values if self.wanted(Reading(cell, protocol, way, measure))}
         counts, covered = counted(values, queries)
+        counts = {measure: array for measure, array in counts.items() if measure in behind(wanted)}
+        covered &= restored(counts, queries).keys()
         others = {measure: array for measure, array in values.items() if measure not in covered}
         # What counts would give though the record has not, or has otherwise.
         exceptions = restored(counts, queries).keys() - covered
-        kept = {
-            measure: array
-            for measure, array in others.items()
-            if measure in exceptions or self.wanted(Reading(cell, protocol, way, measure))
-        }
+        kept = {measure: array for measure, array in others.items() if measure in exceptions or measure in wanted}
         kept |= {measure: every[measure] for measure in exceptions - kept.keys()}
         group = Group(cell.name, seed, protocol, way, len(every["acc"]), queries)
         self.groups.append(group)
@@ -106,8 +106,8 @@ class Keeping:
             pq.write_table(
                 pa.table(columns, names=names),
                 partial,
-                compression="zstd",
-                compression_level=19,
+                compression="brotli",  # a sixth less than zstd at its best
+                compression_level=11,
                 use_dictionary=False,
                 # The first bytes of all numbers, then the second ones …: most of a count's four are zero.
                 column_encoding=dict.fromkeys(names, "BYTE_STREAM_SPLIT"),
@@ -115,4 +115,5 @@ class Keeping:
             )
         facts = {"groups": [astuple(group) for group in self.groups], **self.facts}
         with whole_file(folder / FACTS) as partial:
-            partial.write_text(json.dumps(facts, sort_keys=True, separators=(",", ":")) + "\n", encoding="utf-8")
+            text = json.dumps(facts, sort_keys=True, separators=(",", ":")) + "\n"
+            partial.write_bytes(gzip.compress(text.encode(), mtime=0))

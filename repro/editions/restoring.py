@@ -1,6 +1,8 @@
 """The records of an edition back in the folders that `Results` reads, what was not kept as NaN."""
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,14 +26,14 @@ def restore_records(edition: Path, results: Path, origins: Mapping[str, Any]) ->
     Raises BadInput where the edition's files are not records.
     """
     try:
-        facts = json.loads((edition / FACTS).read_bytes())
+        facts = json.loads(gzip.decompress((edition / FACTS).read_bytes()))
         groups = [Group(*each) for each in facts["groups"]]
         table = pq.read_table(edition / VALUES).combine_chunks()
         if sum(group.tasks for group in groups) != table.num_rows:
             raise ValueError(f"it has {table.num_rows} rows, {FACTS} speaks of others")
         columns = _by_record(groups, table)
         cells, curves, estimates, metrics = (facts[name] for name in ("cells", "curves", "estimates", "metrics"))
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+    except (OSError, EOFError, zlib.error, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         message = f"{edition / VALUES}: not the records of an edition ({one_line(error)})"
         raise BadInput(f"{message}; get the edition's folder anew, as with `git checkout {edition}`") from error
     for name, rows in columns.items():

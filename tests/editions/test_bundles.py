@@ -136,7 +136,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "an output that leads out": (forged(replaced("edition/dvc.lock", "path: data/mini", "path: ../evil")), "write to"),
     "no lock": (forged(lambda members: members.update({"edition/dvc.lock": b"["})), "is no lock of DVC's"),
     "no parameters": (forged(lambda members: members.pop("edition/params.yaml")), "lacks edition/params.yaml"),
-    "no records": (forged(lambda members: members.pop("edition/records.json")), "lacks edition/records.json"),
+    "no records": (forged(lambda members: members.pop("edition/records.json.gz")), "lacks edition/records.json.gz"),
     "a dataset that leads out": (
         forged(replaced("edition/params.yaml", "  mini:", "  ../../evil:")),
         "expected: up to",

@@ -21,6 +21,7 @@ from repro.errors import BadInput
 from repro.files import whole_file
 from repro.results.contents import StoredContents
 from repro.results.store import Cell, Results
+from stages.paper import share_classes
 from stages.settings.grid import Grid, read_grid, read_grid_file
 from stages.settings.params import read_params
 from tools.editions.keeping import cell_of
@@ -70,7 +71,9 @@ def workspace() -> RecordsSide:
     folders = {name: paths.dataset(name, params.seeds[0]) for name in params.datasets}
     unseen = {name: summarise_dataset(folder).unseen for name, folder in folders.items() if folder.is_dir()}
     contents = StoredContents(*(paths.episodes(name, "test") for name in unseen))
-    return RecordsSide(WORKSPACE, Results(paths.ALL_RESULTS, unseen, contents), _cells(read_grid()))
+    drawn = tuple(seed for seed in params.seeds if all(paths.dataset(name, seed).is_dir() for name in unseen))
+    same_classes = share_classes(list(unseen), drawn)
+    return RecordsSide(WORKSPACE, Results(paths.ALL_RESULTS, unseen, contents, same_classes), _cells(read_grid()))
 
 
 @contextmanager
@@ -79,7 +82,7 @@ def restored(edition: Edition) -> Iterator[RecordsSide]:
     unseen = {name: dataset.unseen for name, dataset in edition.about.datasets.items()}
     with TemporaryDirectory(prefix="edition-") as folder:
         restore_records(edition.folder, Path(folder), edition.origins())
-        results = Results(Path(folder), unseen, edition.contents())
+        results = Results(Path(folder), unseen, edition.contents(), edition.about.same_classes)
         yield RecordsSide(edition.name, results, _cells(read_grid_file(edition.folder / "grid.yaml")))
 
 

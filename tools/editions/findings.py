@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from repro.editions.edition import Edition
+from repro.editions.sides import RecordsSide
+from repro.methods.registry import method_class
 from repro.results.intervals import Mean
 from repro.results.store import Cell, Reading
-from stages.settings.grid import read_grid_file
+from stages.settings.grid import Grid, read_grid_file
+from tools.editions import dictionary
 from tools.editions.comparing import restored
 from tools.editions.tables import NOTHING, row
 
@@ -20,6 +23,7 @@ HEADS = {
 MEASURES = {"s_s": "S→S", "u_u": "U→U", "hm": "HM", "cal_hm": "HM, calibrated", "ausuc": "AUSUC"}
 OVERLAPPED = ("s_s", "hm", "ausuc")
 DATASET, SHOT, WAY = "mini", 1, 5
+Rows = dict[tuple[str, ...], list[Mean | None]]  # by the names that the row begins with
 
 
 def findings(editions: Sequence[Edition]) -> str:
@@ -35,7 +39,9 @@ def findings(editions: Sequence[Edition]) -> str:
         for verdict, head in HEADS.items():
             judged = [claim for claim in claims if claim["verdict"] == verdict]
             lines += ["", f"### {head}", "", *map(_claim, judged)] if judged else []
-        lines += ["", *_calibration(edition), "", *_overlap(edition)]
+        with restored(edition) as side:
+            grid = read_grid_file(edition.folder / "grid.yaml")
+            lines += [line for section in (_calibration, _dictionary, _overlap) for line in ("", *section(side, grid))]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -47,39 +53,53 @@ def _claim(claim: dict[str, Any]) -> str:
     return f"- {claim['statement']} ({claim['shown_in']}): {effect}.{why}"
 
 
-def _calibration(edition: Edition) -> list[str]:
+def _calibration(side: RecordsSide, grid: Grid) -> list[str]:
     """HM with and without calibration beside the backbone's seen accuracy: how much of HM is a matter of the bias."""
-    head = ["method", *MEASURES.values()]
-    with restored(edition) as side:
-        rows = {
-            method: [side.mean(Reading(Cell(DATASET, method, SHOT), "gfsl", WAY, measure)) for measure in MEASURES]
-            for method in _methods(edition)
-        }
+    rows: Rows = {
+        (_label(method),): [side.mean(Reading(Cell(DATASET, method, SHOT), "gfsl", WAY, name)) for name in MEASURES]
+        for method in _methods(grid)
+    }
     return [
         f"### HM and the accuracy on seen classes ({DATASET}, {SHOT}-shot, {WAY} ways)",
         "",
         "Without calibration HM falls where seen and unseen scores differ in scale; calibrated HM and AUSUC do not.",
         "",
-        *_table(head, rows),
+        *_table(["method", *MEASURES.values()], rows),
     ]
 
 
-def _overlap(edition: Edition) -> list[str]:
+def _dictionary(side: RecordsSide, grid: Grid) -> list[str]:
+    """What the dictionary adds, dataset by dataset and shot by shot."""
+    found: Rows = {
+        (whole.dataset, str(whole.shot), _title(lacking)): dictionary.gains(whole, lacking, side.sample)
+        for whole, lacking in dictionary.pairs(side.cells)
+    }
+    covers = [each.error.covers for gains in found.values() for each in gains if each and each.error]
+    return [
+        f"### What the dictionary adds ({dictionary.WAY} ways)",
+        "",
+        f"{_label(dictionary.WITH)} less the same trained without a dictionary, in points, task by task; intervals as",
+        f"verdicts have them ({covers[0] if covers else 'nothing was measured here'}).",
+        "",
+        *_table(["dataset", "shots", "without", *dictionary.MEASURES.values()], found, wide=True),
+    ]
+
+
+def _overlap(side: RecordsSide, grid: Grid) -> list[str]:
     """What training images among the seen test images do to the measures, by their share."""
-    lines = read_grid_file(edition.folder / "grid.yaml").lines().values()
-    shares = sorted({percent for line in lines if line.dataset == DATASET for percent in line.overlap})
+    lines = [line for line in grid.lines().values() if line.dataset == DATASET]
+    shares = sorted({percent for line in lines for percent in line.overlap})
     protocols = {0: "gfsl", **{percent: f"overlap{percent}" for percent in shares}}
     head = ["method", *(f"{MEASURES[name]}, {percent} %" for name in OVERLAPPED for percent in protocols)]
-    with restored(edition) as side:
-        rows = {
-            method: [
-                side.mean(Reading(Cell(DATASET, method, SHOT), protocol, WAY, measure))
-                for measure in OVERLAPPED
-                for protocol in protocols.values()
-            ]
-            for method in _methods(edition)
-            if any(line.overlap for line in lines if (line.dataset, line.method) == (DATASET, method))
-        }
+    rows: Rows = {
+        (_label(method),): [
+            side.mean(Reading(Cell(DATASET, method, SHOT), protocol, WAY, measure))
+            for measure in OVERLAPPED
+            for protocol in protocols.values()
+        ]
+        for method in _methods(grid)
+        if any(line.overlap for line in lines if line.method == method)
+    }
     return [
         f"### Training images among the seen test images ({DATASET}, {SHOT}-shot, {WAY} ways)",
         "",
@@ -90,16 +110,23 @@ def _overlap(edition: Edition) -> list[str]:
     ]
 
 
-def _methods(edition: Edition) -> list[str]:
-    grid = read_grid_file(edition.folder / "grid.yaml")
+def _methods(grid: Grid) -> list[str]:
     return list(dict.fromkeys(line.method for line in grid.lines().values() if line.dataset == DATASET))
 
 
-def _table(head: list[str], rows: dict[str, list[Mean | None]]) -> list[str]:
-    """A row for every method of which anything was measured."""
-    shown = {method: found for method, found in rows.items() if any(found)}
+def _label(method: str) -> str:
+    return method_class(method).own_card().label or method
+
+
+def _title(cell: Cell) -> str:
+    return f"{_label(cell.method)} ({cell.variant})" if cell.variant else _label(cell.method)
+
+
+def _table(head: list[str], rows: Rows, *, wide: bool = False) -> list[str]:
+    """A row for everything of which anything was measured; the interval over tasks, or the `wide` one of verdicts."""
+    shown = {names: found for names, found in rows.items() if any(found)}
     values = {
-        method: [f"{one.mean:.2f} ± {one.ci:.2f}" if one else NOTHING for one in found]
-        for method, found in shown.items()
+        names: [f"{one.mean:.2f} ± {one.shown if wide else one.ci:.2f}" if one else NOTHING for one in found]
+        for names, found in shown.items()
     }
-    return [row(head), row(["---"] * len(head)), *(row([method, *cells]) for method, cells in values.items())]
+    return [row(head), row(["---"] * len(head)), *(row([*names, *cells]) for names, cells in values.items())]

@@ -19,6 +19,7 @@ from repro.editions.records import Keeping
 from repro.editions.tasks import DrawnList, layout_of
 from repro.errors import BadInput
 from repro.files import seal, whole_folder
+from repro.report.claim_words import CALIBRATED
 from repro.report.needs import read_by
 from repro.report.rows import with_rows
 from repro.results.contents import StoredContents
@@ -29,6 +30,7 @@ from stages.settings.grid import Line, read_grid
 from stages.settings.kinds import PaperSettings
 from stages.settings.params import read_params
 from stages.settings.resolving import Resolver
+from tools.editions import dictionary
 from tools.editions.rebuilding import RENDERED, differing, rendered
 
 MAY_TAKE_MORE = ("report.html",)  # it may show single images and whole trainings
@@ -119,18 +121,22 @@ def _keep_records(
     results = Results(
         paths.ALL_RESULTS, {name: facts.unseen for name, facts in summaries.items()}, contents, about.same_classes
     )
-    keeping = Keeping(results, _read_by_task(results, settings), lambda digest: _queries(about, digest))
+    keeping = Keeping(results, _read_by_task(results, settings, cells), lambda digest: _queries(about, digest))
     for cell in cells:
         keeping.add(cell)
     keeping.write(folder)
 
 
-def _read_by_task(results: Results, settings: PaperSettings) -> Callable[[Reading], bool]:
-    """Whether a table, figure or claim reads a measure task by task."""
-    layout = with_rows(settings.rows, results.has)
+def _read_by_task(results: Results, settings: PaperSettings, cells: list[Cell]) -> Callable[[Reading], bool]:
+    """Whether a table, figure, claim or the findings read a measure task by task."""
+    layout, claims = with_rows(settings.rows, results.has), paper_claims(settings.rows)
+    read = [reading for _, reading in read_by(*layout, claims, results.has)]
+    judged = [reading for _, reading in read_by((), (), claims, results.has)]
+    # A claim that fails is looked at after calibration, too.
+    calibrated = [replace(each, measure=CALIBRATED[each.measure]) for each in judged if each.measure in CALIBRATED]
     wanted = {
         (reading.cell.name, reading.protocol, results.ways(reading.cell.dataset, reading.way), reading.measure)
-        for _, reading in read_by(*layout, paper_claims(settings.rows), results.has)
+        for reading in (*read, *calibrated, *dictionary.readings(cells))
     }
     return lambda reading: (reading.cell.name, reading.protocol, reading.way, reading.measure) in wanted
 
