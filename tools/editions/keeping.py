@@ -134,11 +134,13 @@ def _read_by_task(results: Results, settings: PaperSettings, cells: list[Cell]) 
     judged = [reading for _, reading in read_by((), (), claims, results.has)]
     # A claim that fails is looked at after calibration, too.
     calibrated = [replace(each, measure=CALIBRATED[each.measure]) for each in judged if each.measure in CALIBRATED]
-    wanted = {
-        (reading.cell.name, reading.protocol, results.ways(reading.cell.dataset, reading.way), reading.measure)
-        for reading in (*read, *calibrated, *dictionary.readings(cells))
-    }
-    return lambda reading: (reading.cell.name, reading.protocol, reading.way, reading.measure) in wanted
+    wanted = {_place(results, each) for each in (*read, *calibrated, *dictionary.readings(cells))}
+    # A protocol that has one number of ways is read with "any".
+    return lambda each: not wanted.isdisjoint({_place(results, each), _place(results, replace(each, way="any"))})
+
+
+def _place(results: Results, reading: Reading) -> tuple[str, str, int | None, str]:
+    return reading.cell.name, reading.protocol, results.ways(reading.cell.dataset, reading.way), reading.measure
 
 
 def _queries(about: About, digest: str) -> int:
