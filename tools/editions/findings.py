@@ -1,11 +1,12 @@
 """paper/FINDINGS.md: what reproduced and what did not, with the numbers, from the editions' files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from repro.editions.edition import Edition
 from repro.editions.sides import RecordsSide
 from repro.methods.registry import method_class
+from repro.report.tables import rounded, signed
 from repro.results.intervals import Mean
 from repro.results.store import Cell, Reading
 from stages.settings.grid import Grid, read_grid_file
@@ -81,7 +82,7 @@ def _dictionary(side: RecordsSide, grid: Grid) -> list[str]:
         f"{_label(dictionary.WITH)} less the same trained without a dictionary, in points, task by task; intervals as",
         f"verdicts have them ({covers[0] if covers else 'nothing was measured here'}).",
         "",
-        *_table(["dataset", "shots", "without", *dictionary.MEASURES.values()], found, wide=True),
+        *_table(["dataset", "shots", "without", *dictionary.MEASURES.values()], found, _gain),
     ]
 
 
@@ -122,11 +123,17 @@ def _title(cell: Cell) -> str:
     return f"{_label(cell.method)} ({cell.variant})" if cell.variant else _label(cell.method)
 
 
-def _table(head: list[str], rows: Rows, *, wide: bool = False) -> list[str]:
-    """A row for everything of which anything was measured; the interval over tasks, or the `wide` one of verdicts."""
-    shown = {names: found for names, found in rows.items() if any(found)}
-    values = {
-        names: [f"{one.mean:.2f} ± {one.shown if wide else one.ci:.2f}" if one else NOTHING for one in found]
-        for names, found in shown.items()
-    }
+def _mean(found: Mean) -> str:
+    """With the interval over tasks."""
+    return f"{rounded(found.mean)} ± {rounded(found.ci)}"
+
+
+def _gain(found: Mean) -> str:
+    """With the interval that verdicts use."""
+    return f"{signed(found.mean)} ± {rounded(found.shown)}"
+
+
+def _table(head: list[str], rows: Rows, shown: Callable[[Mean], str] = _mean) -> list[str]:
+    """A row for everything of which anything was measured."""
+    values = {names: [shown(one) if one else NOTHING for one in found] for names, found in rows.items() if any(found)}
     return [row(head), row(["---"] * len(head)), *(row([*names, *cells]) for names, cells in values.items())]
