@@ -6,7 +6,7 @@ A seal names every file's content.
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ class About:
     """What `edition.json` says; `layouts` are by dataset and seed, `lists` by digest.
 
     `copied` are rendered files that take more than the kept records, and are taken over as they are. `same_classes`:
-    its seeds share classes and images.
+    its seeds share classes and images. `joined`: the commits at which parts of it were kept, by their seeds.
     """
 
     name: str
@@ -56,16 +56,14 @@ class About:
     datasets: dict[str, Dataset]
     layouts: dict[str, Layout]
     lists: dict[str, DrawnList]
+    joined: dict[str, str] = field(default_factory=dict)
 
 
 class Edition:
     """One folder, opened and checked against its seal."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises BadInput where there is no such edition or a file is not what was kept."""
-        if not (folder / ABOUT).is_file():
-            known = ", ".join(names(folder.parent)) or "none yet: `tools/edition keep NAME` makes one"
-            raise BadInput(f"edition is {folder.name!r}, expected one of those in {folder.parent}: {known}")
+        """Raises BadInput where a file is not what was kept."""
         remedy = f"get it anew with `git checkout {folder}`"
         check_seal(folder, remedy=remedy)
         self.folder = folder
@@ -116,6 +114,14 @@ class Edition:
     def _read(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.folder / name).read_bytes())
         return found
+
+
+def kept_edition(name: str) -> Edition:
+    """The one of that name in the repository; raises BadInput for any other name, a path too."""
+    if name not in names():
+        known = ", ".join(names()) or "none yet: `tools/edition keep NAME` makes one"
+        raise BadInput(f"edition is {name!r:.60}, expected one of those in {EDITIONS}: {known}")
+    return Edition(EDITIONS / name)
 
 
 def names(folder: Path = EDITIONS) -> list[str]:

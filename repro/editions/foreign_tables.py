@@ -30,6 +30,9 @@ def read_table(file: Path) -> tuple[pd.DataFrame, bool]:
             if file.suffix == ".parquet":
                 table = pd.read_parquet(file)
             else:
+                header = list(pd.read_csv(file, header=None, nrows=1, dtype=str).iloc[0])
+                if twice := [name for name in header if header.count(name) > 1]:
+                    raise ValueError(f"it has the column {twice[0]} twice")
                 table = pd.read_csv(file, dtype=dict.fromkeys(TEXTS, str), index_col=False)
     except (OSError, ValueError, pa.ArrowException, Warning) as error:
         raise BadInput(f"{file}: not a table ({one_line(error)}), expected CSV or Parquet with {FORMS}") from error

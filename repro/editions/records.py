@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repro.editions.columns import behind, counted, relative, restored
+from repro.editions.estimates import read_estimates
 from repro.editions.groups import AREA, COUNT, FACTS, METRICS, VALUE, VALUES, Group, SharedTasks
 from repro.files import whole_file
 from repro.results import records as whole
@@ -40,7 +41,7 @@ class Keeping:
 
     def add(self, cell: Cell) -> None:
         """Take the records of every seed of a cell. Raises BadInput where one is none of ours."""
-        estimates: dict[str, dict[str, Any]] = {}
+        estimates = read_estimates(self.results.folder / cell.name)  # of parts that are joined
         for seed, folder in self.results.folders(cell).items():
             records = whole.read_records(folder / whole.RECORDS)
             curves = {}
@@ -74,10 +75,11 @@ class Keeping:
         wanted = {measure for measure in values if self.wanted(Reading(cell, protocol, way, measure))}
         counts, covered = counted(values, queries)
         counts = {measure: array for measure, array in counts.items() if measure in behind(wanted)}
-        covered &= restored(counts, queries).keys()
+        given = restored(counts, queries).keys()
+        covered &= given
         others = {measure: array for measure, array in values.items() if measure not in covered}
         # What counts would give though the record has not, or has otherwise.
-        exceptions = restored(counts, queries).keys() - covered
+        exceptions = given - covered
         kept = {measure: array for measure, array in others.items() if measure in exceptions or measure in wanted}
         kept |= {measure: every[measure] for measure in exceptions - kept.keys()}
         group = Group(cell.name, seed, protocol, way, len(every["acc"]), queries)

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
+from repro.report.claim_words import calibrated
 from repro.report.figure_layout import Figure
 from repro.report.layout import Table
 from repro.report.rows import with_rows
@@ -80,6 +82,9 @@ def _shown(tables: Sequence[Table], figures: Sequence[Figure]) -> Iterator[tuple
 
 def _judged(claims: Sequence[Claim], evaluated: Callable[[Cell], bool]) -> Iterator[tuple[str, Reading]]:
     for claim in claims:
-        yield from ((claim.key, reading) for reading in claim.readings())
-        yield from ((claim.key, reading) for reading in claim.further_readings() if evaluated(reading.cell))
+        further = (reading for reading in claim.further_readings() if evaluated(reading.cell))
+        for reading in chain(claim.readings(), further):
+            yield claim.key, reading
+            if other := calibrated(reading):  # where it fails, it is looked at after calibration, too
+                yield claim.key, other
     yield from ((number.key, number.reading) for number in DESCRIBED)

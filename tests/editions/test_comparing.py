@@ -9,9 +9,10 @@ import pytest
 
 from repro.editions.edition import Edition
 from repro.errors import BadInput
+from repro.report.measures import as_csv, view_measures
 from repro.results.records import RECORDS, TASKS, read_records
 from tests.editions.conftest import NAME
-from tools.editions.comparing import compare, summary, write_html, write_json
+from tools.editions.comparing import compare, summary, workspace, write_html, write_json
 from tools.editions.diagnosis import check_edition
 
 pytestmark = pytest.mark.timeout(1200)
@@ -67,6 +68,19 @@ def test_the_papers_numbers_and_means_without_tasks_are_compared_by_their_interv
     for file, verdict in ((far, "different"), (near, "equal within noise")):
         (only,) = [each for each in compare(NAME, str(file)) if each.verdict != "cannot say"]
         assert only.verdict == verdict
+
+
+def test_a_side_without_numbers_is_no_agreement(clone: Path) -> None:
+    for second in (NAME, "published"):
+        with pytest.raises(BadInput, match="workspace has no number to compare, expected some; run `tools/repro`"):
+            compare("workspace", second)
+
+
+def test_the_measures_that_a_report_offers_can_be_compared_with_the_records(beside: Path, tmp_path: Path) -> None:
+    file, mine = tmp_path / "measures.csv", workspace()
+    file.write_text(as_csv(view_measures(mine.results, mine.cells)))
+    found = compare("workspace", str(file))
+    assert {each.verdict for each in found} <= {"equal", "equal within noise"} and len(found) > 60
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from repro.results.records import MEASURES, RECORDS, read_records
 from repro.results.store import Cell, Reading, Replicate, Sample
 from tests.editions.conftest import NAME
 from tools.editions import dictionary
-from tools.editions.command import ACTIONS
+from tools.editions.command import perform
 from tools.editions.findings import findings
 from tools.editions.pages import BEGIN, END, matrix, page, pages, with_matrix
 from tools.editions.rebuilding import RENDERED
@@ -30,7 +30,7 @@ def test_a_clone_without_records_rebuilds_every_byte_of_the_paper(
     assert not (clone / "results" / "cells").exists() and not (clone / "data").exists()
     for file in RENDERED.values():
         shutil.rmtree(file) if file.is_dir() else file.unlink()
-    assert ACTIONS["rebuild"](NAME, None) == 0
+    assert perform("rebuild", NAME, None) == 0
     assert "every byte as kept" in capsys.readouterr().out
     for name in ("tables.tex", "report.html", "claims.json", "provenance.json", "figures/F7_ausuc.png"):
         assert (clone / "paper" / name).read_bytes() == (workspace[0] / "paper" / name).read_bytes()
@@ -70,22 +70,38 @@ def test_an_edition_of_other_parameters_is_not_rendered_over_the_paper(edition: 
     params = clone / "params.yaml"
     params.write_text(params.read_text().replace("threads: 1", "threads: 2", 1))
     with pytest.raises(BadInput, match=r"not that of small \(threads: 1 → 2\); give --out FOLDER"):
-        ACTIONS["rebuild"](NAME, None)
-    assert ACTIONS["rebuild"](NAME, clone / "aside") == 0
+        perform("rebuild", NAME, None)
+    assert perform("rebuild", NAME, clone / "aside") == 0
     assert (clone / "aside" / "tables.tex").read_bytes() == (edition.folder / "tables.tex").read_bytes()
 
 
 def test_a_changed_file_and_an_unknown_name_are_named(edition: Edition, clone: Path) -> None:
     with pytest.raises(BadInput, match="edition is 'moon', expected one of those in paper/editions: small"):
-        ACTIONS["check"]("moon", None)
+        perform("check", "moon", None)
     with pytest.raises(BadInput, match="name is '../x', expected small letters"):
-        ACTIONS["keep"]("../x", None)
+        perform("keep", "../x", None)
     with pytest.raises(BadInput, match="no dataset.json|expected a finished run"):
-        ACTIONS["keep"]("empty", None)
+        perform("keep", "empty", None)
     assert not (EDITIONS / "empty").exists()
     (edition.folder / "records.parquet").write_bytes(b"PAR1")
     with pytest.raises(BadInput, match=r"records.parquet: content is .* get it anew with `git checkout"):
-        ACTIONS["check"](NAME, None)
+        perform("check", NAME, None)
+
+
+def test_an_action_that_is_none_and_a_missing_name_are_told() -> None:
+    with pytest.raises(BadInput, match="action is 'forget', expected one of list, keep, join, rebuild, check, pages;"):
+        perform("forget", NAME, None)
+    for action in ("keep", "rebuild"):
+        with pytest.raises(
+            BadInput, match=f"{action} is given no name, expected an edition's: `tools/edition {action}"
+        ):
+            perform(action, None, None)
+
+
+def test_who_may_read_an_editions_files_is_left_to_the_umask(edition: Edition, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    kept = {file.name: file.stat().st_mode for file in edition.folder.iterdir() if file.is_file()}
+    assert set(kept.values()) == {(tmp_path / "file").stat().st_mode}, kept
 
 
 def test_the_matrix_shows_every_claim_with_the_papers_effect_and_the_editions_verdict(edition: Edition) -> None:

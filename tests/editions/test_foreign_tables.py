@@ -25,6 +25,7 @@ REFUSED = {
     "a negative way": (f"{MEAN}\n{NAME},-5,hm,3\n", "way is -5, expected a whole number from 1"),
     "infinite ways": (f"{MEAN}\n{NAME},inf,hm,3\n", "way is inf, expected a whole number"),
     "a mean twice": (f"{MEAN}\n{NAME},5,hm,3\n{NAME},5,hm,4\n", "way 5, measure hm twice, expected it once"),
+    "a column twice": (f"{MEAN},mean\n{NAME},5,hm,3,4\n", "it has the column mean twice"),
     "fields beyond the header": (f"{MEAN}\n{NAME},5,hm,3,4,5\n", "not a table"),
     "no cell": (f"{MEAN}\n,5,hm,3\n", "cell is nan, expected text"),
     "a protocol there is not": (f"{MEAN},protocol\n{NAME},5,hm,3,x\n", "protocol is 'x', expected one of gfsl"),

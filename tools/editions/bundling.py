@@ -19,7 +19,13 @@ DRAWN = ("glyphs",)  # sources whose images this code draws: they may be passed 
 
 
 def write_bundle(edition: Edition, file: Path, *, models: bool) -> int:
-    """Write the archive; gives how many of DVC's objects are in it. Raises BadInput where one is missing or rotten."""
+    """Write the archive; gives how many of DVC's objects are in it.
+
+    Raises BadInput where one is missing or rotten, or the edition was joined, so that no workspace has them all.
+    """
+    if edition.about.joined:
+        message = f"the seeds {'; '.join(edition.about.joined)} of {edition.name} were run apart"
+        raise BadInput(f"{message}, expected an edition of one workspace; bundle its parts where they were run")
     copies = local_cache()
     objects = dict.fromkeys(_objects(edition, copies, models))
     files = {

@@ -1,20 +1,47 @@
-"""What tools/edition does: each action takes the name of an edition, where one is given, and a folder to write to."""
+"""What tools/edition does."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from repro import paths
-from repro.editions.edition import EDITIONS, Edition, names
+from repro.editions.edition import Edition, kept_edition, names
 from repro.errors import BadInput
 from stages.settings import scales
+from tools.editions.joining import join
 from tools.editions.keeping import CHOSEN, keep
 from tools.editions.pages import BYTES, write_pages
 from tools.editions.rebuilding import RENDERED, differing, rendered
 
 
-def _list(name: str | None, out: Path | None) -> int:
-    for each in map(Edition, (EDITIONS / name for name in names())):
+@dataclass(frozen=True)
+class Asked:
+    """The name of an edition, a folder to write to, and the editions that are its parts, where they are given."""
+
+    name: str
+    out: Path | None
+    parts: Sequence[str]
+
+
+def perform(action: str, name: str | None, out: Path | None = None, parts: Sequence[str] = ()) -> int:
+    """Do it and give the exit code; raises BadInput where there is no such action, or it lacks what it needs."""
+    if action not in ACTIONS:
+        message = f"action is {action!r:.60}, expected one of {', '.join(ACTIONS)}"
+        raise BadInput(f"{message}; `tools/edition --help` explains them")
+    if name is None and action in NEED_A_NAME:
+        raise BadInput(f"{action} is given no name, expected an edition's: `tools/edition {action} NAME`")
+    if name is not None and action in OF_ALL:
+        raise BadInput(f"{action} is about all editions, expected no name beside it")
+    if out is not None and action != "rebuild":
+        raise BadInput(f"--out was given with {action}, expected it with rebuild alone")
+    if (action == "join") != bool(parts):
+        raise BadInput("--parts names the editions to join, and join needs them: `tools/edition join NAME --parts A B`")
+    return ACTIONS[action](Asked(name or "", out, parts))
+
+
+def _list(asked: Asked) -> int:
+    for each in map(kept_edition, names()):
         seeds = ", ".join(map(str, each.about.seeds))
         print(f"{each.name}: {each.about.benchmark}, seeds {seeds}. {each.summary()}")
     if not names():
@@ -22,20 +49,27 @@ def _list(name: str | None, out: Path | None) -> int:
     return 0
 
 
-def _keep(name: str | None, out: Path | None) -> int:
-    edition = keep(str(name))
+def _keep(asked: Asked) -> int:
+    edition = keep(asked.name)
     size = sum(file.stat().st_size for file in edition.folder.glob("records.*")) / BYTES
     print(f"{edition.folder}: kept, its records take {size:.1f} MB; add it to git, then `tools/edition pages`")
     return 0
 
 
-def _rebuild(name: str | None, out: Path | None) -> int:
-    edition = Edition(EDITIONS / str(name))
-    if out is None and (changed := list(changes(edition))):
-        message = f"params.yaml or paper/grid.yaml is not that of {name} ({changed[0]})"
+def _join(asked: Asked) -> int:
+    edition = join(asked.name, [kept_edition(part) for part in asked.parts])
+    seeds = ", ".join(map(str, edition.about.seeds))
+    print(f"{edition.folder}: seeds {seeds}. {edition.summary()}; add it to git, then `tools/edition pages`")
+    return 0
+
+
+def _rebuild(asked: Asked) -> int:
+    edition = kept_edition(asked.name)
+    if asked.out is None and (changed := list(changes(edition))):
+        message = f"params.yaml or paper/grid.yaml is not that of {asked.name} ({changed[0]})"
         raise BadInput(f"{message}; give --out FOLDER, or put its scale on with `tools/scale`")
     with rendered(edition, Path.cwd()) as (found, result):
-        target = out or paths.PAPER
+        target = asked.out or paths.PAPER
         for file in RENDERED:
             if (found / file).is_dir():
                 shutil.copytree(found / file, target / file, dirs_exist_ok=True)
@@ -47,10 +81,9 @@ def _rebuild(name: str | None, out: Path | None) -> int:
     return _say(edition, others, f"rebuilt in {target}")
 
 
-def _check(name: str | None, out: Path | None) -> int:
+def _check(asked: Asked) -> int:
     worst = 0
-    for each in [name] if name else names():
-        edition = Edition(EDITIONS / each)
+    for edition in map(kept_edition, [asked.name] if asked.name else names()):
         with rendered(edition, Path.cwd()) as (found, _):
             worst = max(worst, _say(edition, differing(edition.folder, found), "checked"))
     return worst
@@ -66,7 +99,7 @@ def _say(edition: Edition, others: list[str], done: str) -> int:
     return 0
 
 
-def _pages(name: str | None, out: Path | None) -> int:
+def _pages(asked: Asked) -> int:
     for file in write_pages():
         print(file)
     return 0
@@ -82,10 +115,12 @@ def changes(edition: Edition) -> list[str]:
     return found
 
 
-ACTIONS: dict[str, Callable[[str | None, Path | None], int]] = {
+ACTIONS: dict[str, Callable[[Asked], int]] = {
     "list": _list,
     "keep": _keep,
+    "join": _join,
     "rebuild": _rebuild,
     "check": _check,
     "pages": _pages,
 }
+NEED_A_NAME, OF_ALL = ("keep", "join", "rebuild"), ("list", "pages")

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from html import escape
 from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ import pandas as pd
 from repro import paths
 from repro.data.summary import summarise_dataset
 from repro.editions.differences import Agreement, Difference, Side, differences
-from repro.editions.edition import EDITIONS, Edition, names
+from repro.editions.edition import Edition, kept_edition, names
 from repro.editions.restoring import restore_records
 from repro.editions.sides import RecordsSide, published_side, table_side
 from repro.errors import BadInput
@@ -57,7 +58,7 @@ def _opened(name: str) -> Iterator[tuple[Side, dict[str, int]]]:
         unseen = {} if not paths.dataset("").exists() else dict(workspace().results.unseen_classes)
         yield table_side(Path(name), _cells(read_grid())), unseen
     elif name in names():
-        edition = Edition(EDITIONS / name)
+        edition = kept_edition(name)
         with restored(edition) as side:
             yield side, dict(side.results.unseen_classes)
     else:
@@ -91,9 +92,14 @@ def _cells(grid: Grid) -> list[Cell]:
 
 
 def compare(first: str, second: str) -> list[Difference]:
-    """Every number that one of the sides has, compared."""
+    """Every number that one of the sides has, compared; raises BadInput where one of them has none."""
     with sides(first, second) as (ours, theirs):
-        return list(differences(ours, theirs))
+        found = list(differences(ours, theirs))
+    for name, means in ((first, [each.first for each in found]), (second, [each.second for each in found])):
+        if all(map(isnan, means)):
+            message = f"{name} has no number to compare, expected some"
+            raise BadInput(f"{message}; run `tools/repro` for records of your own, or name an edition")
+    return found
 
 
 def as_frame(found: Sequence[Difference]) -> pd.DataFrame:
@@ -121,7 +127,8 @@ def write_json(file: Path, found: Sequence[Difference]) -> None:
     ]
     with whole_file(file) as partial:
         partial.write_text(
-            json.dumps({"summary": summary(found), "numbers": rows}, indent=1, ensure_ascii=False) + "\n"
+            json.dumps({"summary": summary(found), "numbers": rows}, indent=1, ensure_ascii=False) + "\n",
+            encoding="utf-8",
         )
 
 
@@ -129,6 +136,7 @@ def write_html(file: Path, found: Sequence[Difference], title: str) -> None:
     """All of it as one page."""
     style = "body{font:14px sans-serif}td,th{padding:2px 8px;text-align:right}td:first-child{text-align:left}"
     table = as_frame(found).to_html(index=False, na_rep="–", float_format="{:.2f}".format, border=0)
+    title = escape(title)
     head = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{style}</style>"
     with whole_file(file) as partial:
         partial.write_text(f"{head}<h1>{title}</h1><p>{summary(found)}</p>{table}\n", encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 
 from repro import paths
 from repro.editions.differences import Difference, differences
-from repro.editions.edition import EDITIONS, Edition
+from repro.editions.edition import Edition, kept_edition
 from repro.editions.sides import RecordsSide
 from repro.results.records import RECORDS, record_digest
 from repro.results.store import Cell
@@ -20,7 +20,7 @@ MOST_LINES = 10
 
 def check_edition(root: Path, name: str) -> int:
     """Print what stands in the way and what came out; exit code 0 where nothing differs, else 1."""
-    edition = Edition(EDITIONS / name)
+    edition = kept_edition(name)
     findings = [*_settings(edition), *_code(edition, root), *_data(edition)]
     results = list(_results(edition))
     for line in (*findings, *(line for line, _ in results)):

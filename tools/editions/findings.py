@@ -5,7 +5,8 @@ from typing import Any
 
 from repro.editions.edition import Edition
 from repro.editions.sides import RecordsSide
-from repro.methods.registry import method_class
+from repro.methods.registry import method_class, method_names
+from repro.report.facts import Methods
 from repro.report.tables import rounded, signed
 from repro.results.intervals import Mean
 from repro.results.store import Cell, Reading
@@ -29,6 +30,7 @@ Rows = dict[tuple[str, ...], list[Mean | None]]  # by the names that the row beg
 
 def findings(editions: Sequence[Edition]) -> str:
     """The page."""
+    methods = Methods({name: method_class(name).own_card() for name in method_names()})
     lines = [
         "# Findings",
         "",
@@ -42,7 +44,8 @@ def findings(editions: Sequence[Edition]) -> str:
             lines += ["", f"### {head}", "", *map(_claim, judged)] if judged else []
         with restored(edition) as side:
             grid = read_grid_file(edition.folder / "grid.yaml")
-            lines += [line for section in (_calibration, _dictionary, _overlap) for line in ("", *section(side, grid))]
+            for section in (_calibration, _dictionary, _overlap):
+                lines += ["", *section(side, grid, methods)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -54,10 +57,12 @@ def _claim(claim: dict[str, Any]) -> str:
     return f"- {claim['statement']} ({claim['shown_in']}): {effect}.{why}"
 
 
-def _calibration(side: RecordsSide, grid: Grid) -> list[str]:
+def _calibration(side: RecordsSide, grid: Grid, methods: Methods) -> list[str]:
     """HM with and without calibration beside the backbone's seen accuracy: how much of HM is a matter of the bias."""
     rows: Rows = {
-        (_label(method),): [side.mean(Reading(Cell(DATASET, method, SHOT), "gfsl", WAY, name)) for name in MEASURES]
+        (methods.label(method),): [
+            side.mean(Reading(Cell(DATASET, method, SHOT), "gfsl", WAY, name)) for name in MEASURES
+        ]
         for method in _methods(grid)
     }
     return [
@@ -69,31 +74,31 @@ def _calibration(side: RecordsSide, grid: Grid) -> list[str]:
     ]
 
 
-def _dictionary(side: RecordsSide, grid: Grid) -> list[str]:
+def _dictionary(side: RecordsSide, grid: Grid, methods: Methods) -> list[str]:
     """What the dictionary adds, dataset by dataset and shot by shot."""
     found: Rows = {
-        (whole.dataset, str(whole.shot), _title(lacking)): dictionary.gains(whole, lacking, side.sample)
+        (whole.dataset, str(whole.shot), methods.named(lacking)): dictionary.gains(whole, lacking, side.sample)
         for whole, lacking in dictionary.pairs(side.cells)
     }
     covers = [each.error.covers for gains in found.values() for each in gains if each and each.error]
     return [
         f"### What the dictionary adds ({dictionary.WAY} ways)",
         "",
-        f"{_label(dictionary.WITH)} less the same trained without a dictionary, in points, task by task; intervals as",
-        f"verdicts have them ({covers[0] if covers else 'nothing was measured here'}).",
+        f"{methods.label(dictionary.WITH)} less the same trained without a dictionary, in points, task by task;",
+        f"intervals as verdicts have them ({covers[0] if covers else 'nothing was measured here'}).",
         "",
         *_table(["dataset", "shots", "without", *dictionary.MEASURES.values()], found, _gain),
     ]
 
 
-def _overlap(side: RecordsSide, grid: Grid) -> list[str]:
+def _overlap(side: RecordsSide, grid: Grid, methods: Methods) -> list[str]:
     """What training images among the seen test images do to the measures, by their share."""
     lines = [line for line in grid.lines().values() if line.dataset == DATASET]
     shares = sorted({percent for line in lines for percent in line.overlap})
     protocols = {0: "gfsl", **{percent: f"overlap{percent}" for percent in shares}}
     head = ["method", *(f"{MEASURES[name]}, {percent} %" for name in OVERLAPPED for percent in protocols)]
     rows: Rows = {
-        (_label(method),): [
+        (methods.label(method),): [
             side.mean(Reading(Cell(DATASET, method, SHOT), protocol, WAY, measure))
             for measure in OVERLAPPED
             for protocol in protocols.values()
@@ -113,14 +118,6 @@ def _overlap(side: RecordsSide, grid: Grid) -> list[str]:
 
 def _methods(grid: Grid) -> list[str]:
     return list(dict.fromkeys(line.method for line in grid.lines().values() if line.dataset == DATASET))
-
-
-def _label(method: str) -> str:
-    return method_class(method).own_card().label or method
-
-
-def _title(cell: Cell) -> str:
-    return f"{_label(cell.method)} ({cell.variant})" if cell.variant else _label(cell.method)
 
 
 def _mean(found: Mean) -> str:

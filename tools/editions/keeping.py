@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from repro import paths
 from repro.data.episodes import read_tasks
@@ -19,14 +19,13 @@ from repro.editions.records import Keeping
 from repro.editions.tasks import DrawnList, layout_of
 from repro.errors import BadInput
 from repro.files import seal, whole_folder
-from repro.report.claim_words import CALIBRATED
 from repro.report.needs import read_by
 from repro.report.rows import with_rows
 from repro.results.contents import StoredContents
 from repro.results.paper_claims import paper_claims
 from repro.results.store import Cell, Reading, Results
 from stages.paper import described, share_classes
-from stages.settings.grid import Line, read_grid
+from stages.settings.grid import Line, read_grid, read_grid_file
 from stages.settings.kinds import PaperSettings
 from stages.settings.params import read_params
 from stages.settings.resolving import Resolver
@@ -49,18 +48,19 @@ def keep(name: str) -> Edition:
     for file in (*RENDERED.values(), *CHOSEN.values()):
         if not file.exists():
             raise BadInput(f"there is no {file}, expected a finished run; run `tools/repro` first")
-    grid = read_grid()
-    settings = Resolver(read_params(paths.PARAMS), grid).paper()
+    settings = Resolver(read_params(paths.PARAMS), read_grid()).paper()
     with whole_folder(EDITIONS / name) as folder:
         for kept, file in {**RENDERED, **CHOSEN}.items():
             (shutil.copytree if file.is_dir() else shutil.copy)(file, folder / kept)
         summaries = {each: summarise_dataset(paths.dataset(each, settings.seeds[0])) for each in described(settings)}
         about = _about(name, settings, summaries)
         _write_samples(folder / SAMPLES, summaries)
-        _keep_records(folder, settings, summaries, about, [cell_of(*line) for line in grid.lines().items()])
-        _write_about(folder, about)
+        contents = StoredContents(*(paths.episodes(each, "test") for each in summaries))
+        unseen = {each: facts.unseen for each, facts in summaries.items()}
+        keep_records(folder, settings, about, Results(paths.ALL_RESULTS, unseen, contents, about.same_classes))
+        write_about(folder, about)
         if copied := _require_rebuilt(folder):
-            _write_about(folder, replace(about, copied=tuple(copied)))
+            write_about(folder, replace(about, copied=tuple(copied)))
     return Edition(EDITIONS / name)
 
 
@@ -70,7 +70,7 @@ def cell_of(name: str, line: Line) -> Cell:
     return Cell(line.dataset, line.method, line.shot, name.removeprefix(main.name).removeprefix("-"))
 
 
-def _write_about(folder: Path, about: About) -> None:
+def write_about(folder: Path, about: About) -> None:
     """Write it, and seal the folder."""
     text = json.dumps(asdict(about), indent=1, sort_keys=True) + "\n"
     (folder / ABOUT).write_text(text, encoding="utf-8")
@@ -111,16 +111,12 @@ def _write_samples(file: Path, summaries: dict[str, DatasetSummary]) -> None:
         for name, facts in summaries.items()
         for place, (domain, images_NHWC) in enumerate(facts.samples.items())
     }
-    save_file(samples, file)
+    file.write_bytes(save(samples))  # safetensors itself would leave the file to its owner alone
 
 
-def _keep_records(
-    folder: Path, settings: PaperSettings, summaries: dict[str, DatasetSummary], about: About, cells: list[Cell]
-) -> None:
-    contents = StoredContents(*(paths.episodes(name, "test") for name in summaries))
-    results = Results(
-        paths.ALL_RESULTS, {name: facts.unseen for name, facts in summaries.items()}, contents, about.same_classes
-    )
+def keep_records(folder: Path, settings: PaperSettings, about: About, results: Results) -> None:
+    """Write the records of all cells of the kept grid."""
+    cells = [cell_of(*line) for line in read_grid_file(folder / "grid.yaml").lines().items()]
     keeping = Keeping(results, _read_by_task(results, settings, cells), lambda digest: _queries(about, digest))
     for cell in cells:
         keeping.add(cell)
@@ -131,10 +127,7 @@ def _read_by_task(results: Results, settings: PaperSettings, cells: list[Cell]) 
     """Whether a table, figure, claim or the findings read a measure task by task."""
     layout, claims = with_rows(settings.rows, results.has), paper_claims(settings.rows)
     read = [reading for _, reading in read_by(*layout, claims, results.has)]
-    judged = [reading for _, reading in read_by((), (), claims, results.has)]
-    # A claim that fails is looked at after calibration, too.
-    calibrated = [replace(each, measure=CALIBRATED[each.measure]) for each in judged if each.measure in CALIBRATED]
-    wanted = {_place(results, each) for each in (*read, *calibrated, *dictionary.readings(cells))}
+    wanted = {_place(results, each) for each in (*read, *dictionary.readings(cells))}
     # A protocol that has one number of ways is read with "any".
     return lambda each: not wanted.isdisjoint({_place(results, each), _place(results, replace(each, way="any"))})
 

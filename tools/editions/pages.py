@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.editions.edition import EDITIONS, Edition, names
+from repro.editions.edition import EDITIONS, Edition, kept_edition, names
 from repro.errors import BadInput
 from repro.files import whole_file
 from tools.editions.findings import findings
@@ -20,7 +20,7 @@ BYTES = 1_000_000
 
 def write_pages() -> list[Path]:
     """Write the list of editions, the findings and the matrix in README.md; gives what was written."""
-    texts = pages([Edition(EDITIONS / name) for name in names()], README.read_text(encoding="utf-8"))
+    texts = pages(list(map(kept_edition, names())), README.read_text(encoding="utf-8"))
     for file, text in texts.items():
         with whole_file(file) as partial:
             partial.write_text(text, encoding="utf-8")
@@ -47,8 +47,8 @@ def page(editions: Sequence[Edition]) -> str:
         "# Editions",
         "",
         "Results of one scale with its seeds and the records behind them; `tools/edition pages` writes this page.",
-        "`tools/edition rebuild NAME` renders an edition again from its records, `tools/doctor --edition NAME` says",
-        "whether the working tree would give it, and did.",
+        "`tools/edition rebuild NAME --out FOLDER` renders an edition again from its records, and",
+        "`tools/doctor --edition NAME` says whether the working tree would give it, and did.",
         "",
         "| edition | data | seeds | claims | records, all | files |",
         "|---|---|---|---|---|---|",
@@ -67,6 +67,8 @@ def _listed(edition: Edition) -> str:
     files = ("report.html", "tables.tex", "claims.md", "params.yaml", "provenance.json")
     links = " · ".join(f"[{name}]({edition.name}/{name})" for name in files)
     seeds = ", ".join(map(str, about.seeds))
+    if about.joined:
+        seeds = f"{'; '.join(about.joined)} (run apart)"
     remark = f" {about.remark}" if about.remark else ""
     return (
         f"| **{edition.name}** | {about.benchmark}.{remark} | {seeds} | {edition.summary()} "
@@ -88,10 +90,10 @@ def matrix(editions: Sequence[Edition]) -> str:
         found = [_effect(claims[name].get(key)) for name in columns]
         published = claim["decided"]["published"]
         lines.append(row([claim["statement"], claim["shown_in"], published, *found, *([NOTHING] * len(empty))]))
-    notes = ["", *(f"**{each.name}**: {each.about.benchmark}, {_seeds(each)}." for each in editions)]
+    notes = [f"**{each.name}**: {each.about.benchmark}, {_seeds(each)}." for each in editions]
     if empty:
         notes.append("**paper scale**: the paper's own datasets and backbones have not been run.")
-    return "\n".join([*lines, *notes]) + "\n"
+    return "\n".join([*lines, "", " ".join(notes)]) + "\n"
 
 
 def _effect(claim: Mapping[str, Any] | None) -> str:

@@ -33,7 +33,7 @@ def rendered(edition: Edition, root: Path) -> Iterator[tuple[Path, Rendered]]:
         restore_records(absolute.folder, folder / paths.ALL_RESULTS, absolute.origins())
         with chdir(folder):
             result = render(
-                settings, _facts(absolute), absolute.contents(), absolute.about.same_classes, root / paths.PAPER
+                settings, dataset_facts(absolute), absolute.contents(), absolute.about.same_classes, root / paths.PAPER
             )
         for copied in edition.about.copied:
             shutil.copy(absolute.folder / copied, folder / paths.PAPER / copied)
@@ -50,7 +50,7 @@ def resolver(edition: Edition, root: Path) -> Resolver:
     return Resolver(read_params(edition.folder / "params.yaml"), read_grid_file(edition.folder / "grid.yaml"), root)
 
 
-def _facts(edition: Edition) -> dict[str, DatasetFacts]:
+def dataset_facts(edition: Edition) -> dict[str, DatasetFacts]:
     """What captions and F5 show of its datasets."""
     stored = load_file(edition.folder / SAMPLES)
     samples: dict[str, dict[str, object]] = {}
