@@ -3,7 +3,7 @@
 import configparser
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -41,6 +41,16 @@ def describe_device(device: torch.device) -> str:
     cores = len(os.sched_getaffinity(0))
     why = "" if shutil.which("nvidia-smi") else f"; {NO_NVIDIA}"
     return f"{cores} CPU cores, no GPU is used{why}"
+
+
+def slow_here(amp: str, heavy: Collection[str]) -> Iterator[str]:
+    """What a CPU is slow at, a sentence each; `heavy` are the datasets whose backbone is too deep for one."""
+    if not heavy:
+        return
+    yield f"deep backbones on a CPU: {', '.join(heavy)} are rehearsed with fewer images a step"
+    flags = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else "bf16"
+    if amp == "fp16" or (amp == "bf16" and "bf16" not in flags):
+        yield f"warning: precision.amp is {amp}, which this CPU computes many times slower; set precision.amp to none"
 
 
 def missing_data(work: Work) -> list[str]:

@@ -23,6 +23,7 @@ from repro.errors import one_line
 from repro.training.loop import Training
 from stages import episodes, evaluate, pretrain, splits, summary, train  # noqa: F401 - loaded before stages are forked
 from stages.tracking import of_seed, progress, record
+from tools.rehearsing.heavy import embed_at_most
 from tools.rehearsing.measuring import Bar, Measured, Moment
 from tools.rehearsing.sampling import Keep, prepare_sample
 
@@ -32,7 +33,10 @@ TRAININGS = {"pretrain": "prepare_pretraining", "train": "meta_train"}  # what p
 
 @dataclass(frozen=True)
 class Order:
-    """A stage to run. `steps` shortens a training and `keep` a dataset; without them it is run in full."""
+    """A stage to run. `steps` shortens a training, `keep` a dataset, and `most_embedded` what is embedded.
+
+    Without them it is run in full.
+    """
 
     stage: str
     name: str
@@ -40,6 +44,7 @@ class Order:
     scratch: Path
     steps: int | None = None
     keep: Keep | None = None
+    most_embedded: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
 
 
@@ -58,6 +63,8 @@ def run(order: Order, answer: Connection) -> None:
     module = importlib.import_module(f"stages.{order.stage}")
     if order.keep is not None:
         module.prepare = prepare_sample(order.keep)  # type: ignore[attr-defined]
+    if order.most_embedded is not None:
+        embed_at_most(order.most_embedded)
     if order.steps is not None and (name := TRAININGS.get(order.stage)):
         setattr(module, name, _cut(getattr(module, name), order.steps, measured))
     try:

@@ -1,10 +1,10 @@
 """The stages that are rehearsed: every dataset and backbone, and of every method one cell on each dataset.
 
-Of several shots the largest is taken: it needs the most images and memory. A training from random weights is a kind of
-its own, because batch norm learns in it.
+Of several shots the largest is taken: it needs the most images and memory; with a heavy backbone the smallest, as a
+CPU's memory is counted, not tried. A training from random weights is a kind of its own: batch norm learns in it.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 
 from repro import paths
 from tools.rehearsing.work import Key, Stage, Work
@@ -13,7 +13,9 @@ from tools.rehearsing.work import Key, Stage, Work
 class Chosen:
     """Stages to rehearse, in the pipeline's order, and which of them stands for a stage."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, heavy: Collection[str] = ()) -> None:
+        """`heavy` are the datasets whose backbone is."""
+        self._heavy = heavy
         self._stands_for: dict[Key, Key] = {}
         trainings = self._representatives(work.of("train"), _training_kind)
         bases = {stage.needs[0] for stage in work.of("evaluate") if stage.key[1] != paths.EXPERIMENT}
@@ -37,10 +39,14 @@ class Chosen:
         found = []
         for group in groups.values():
             ready = [stage for stage in group if prefer is None or stage.needs[0] in prefer] or group
-            best = min(ready, key=lambda stage: (stage.name == paths.EXPERIMENT, -stage.settings.shot, len(stage.name)))
+            best = min(ready, key=self._preference)
             found.append(best.key)
             self._stands_for |= dict.fromkeys((stage.key for stage in group), best.key)
         return found
+
+    def _preference(self, stage: Stage) -> tuple[bool, int, int]:
+        shot = stage.settings.shot if stage.settings.dataset in self._heavy else -stage.settings.shot
+        return stage.name == paths.EXPERIMENT, shot, len(stage.name)
 
 
 def _training_kind(stage: Stage) -> Hashable:

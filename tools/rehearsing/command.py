@@ -14,6 +14,7 @@ from stages.settings.params import read_params
 from tools.clock import clock
 from tools.rehearsing import checks, report
 from tools.rehearsing.choosing import Chosen
+from tools.rehearsing.heavy import heavy_backbones
 from tools.rehearsing.memory import memory_lines, too_large_steps
 from tools.rehearsing.predicting import Predictor, Rehearsed
 from tools.rehearsing.proving import compared, run_in_full
@@ -50,14 +51,17 @@ class Rehearsing:
             for each in found:
                 if each.verdict == "warn" and each.check != UNDECODED:
                     say(f"warning: {name}: {each.check}: {shorten(each.seen, 200)}")
-        chosen, copies = Chosen(self.work), checks.cache_copies(self.root)
+        heavy = heavy_backbones(self.work, full, self.device)
+        chosen, copies = Chosen(self.work, heavy), checks.cache_copies(self.root)
+        for line in checks.slow_here(self.work.params.precision.amp, heavy):
+            say(line)
         with scratch_folder(self.root) as scratch:
             rehearsal = Rehearsal(self.work, self.root, scratch, self.device, say)
             here = self.places or len(rehearsal.places)
             counted = Predictor(self.work, chosen, Rehearsed({}, {}, {}, full, {}))
             self._warn_of_disk(counted, here, copies)
             too_large = too_large_steps(rehearsal, full)
-            orders = rehearsal.orders(chosen.stages, full)
+            orders = rehearsal.orders(chosen.stages, full, heavy)
             measured = rehearsal.run(orders)
             rehearsed = rehearsal.rehearsed(orders, measured, full)
             memory = memory_lines(rehearsal, rehearsed, chosen, too_large)

@@ -4,7 +4,7 @@ A part that does not grow (starting, loading, closing) is taken as it was measur
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -43,6 +43,13 @@ class Rehearsed:
     full: Mapping[str, DatasetSize]
     bytes: Mapping[Key, int]
     start: float = 0.0  # seconds until a stage's command has begun
+    most_embedded: Mapping[str, int] = field(
+        default_factory=dict
+    )  # images at once, where it was not all of the sample's
+
+    def embedded(self, dataset: str, images: float) -> float:
+        """Of so many images of the sample, those that were computed."""
+        return min(images, self.most_embedded.get(dataset, images))
 
 
 class Predictor:
@@ -109,20 +116,22 @@ class Predictor:
     def _pretrain(self, stage: Stage, told: Measured) -> float:
         settings = stage.settings
         full, sample = self.rehearsed.full[settings.dataset], self.rehearsed.samples[settings.dataset]
-        rows = full.stored_rows / sample.stored_rows
+        rows = full.stored_rows / self.rehearsed.embedded(settings.dataset, sample.stored_rows)
         if settings.random:
             return told.end[self.clock] * rows
         pace, epochs = self._pace(told), settings.pretraining.epochs
         episodes = self.work.resolver.episodes(settings.dataset)
         drawn = episodes.calibration * settings.way * (settings.shot + episodes.query)
-        grown = sizes.drawn_images(drawn, full.images["val"]) / sizes.drawn_images(drawn, sample.images["val"])
+        validated = self.rehearsed.embedded(settings.dataset, sizes.drawn_images(drawn, sample.images["val"]))
+        grown = sizes.drawn_images(drawn, full.images["val"]) / validated
         steps = epochs * (full.images["train"] // settings.pretraining.batch)
+        pace = replace(pace, step=pace.step * settings.pretraining.batch / told.facts["images"])
         return self._trained(settings, pace, steps, epochs, grown, rows, warming=pace.warming)
 
     def _train(self, stage: Stage, told: Measured) -> float:
         settings, name = stage.settings, stage.settings.dataset
         full, sample = self.rehearsed.full[name], self.rehearsed.samples[name]
-        rows = full.stored_rows / sample.stored_rows
+        rows = full.stored_rows / self.rehearsed.embedded(name, sample.stored_rows)
         if settings.training is None:
             return told.end[self.clock] * rows
         pace = self._pace(told)
@@ -131,10 +140,12 @@ class Predictor:
         spec, learns = batch_of(settings, full.seen)
         measured_images = told.facts["images"]
         step = pace.step * (images_of(spec) / measured_images if learns else 1.0)
-        warming = pace.warming * (1.0 if learns else full.images["train"] / sample.images["train"])
+        trained_on = self.rehearsed.embedded(name, sample.images["train"])
+        warming = pace.warming * (1.0 if learns else full.images["train"] / trained_on)
         steps, validations = self.steps(stage)
-        pace = Pace(pace.before, pace.warming, step, pace.validation, pace.checkpoint, pace.after)
-        return self._trained(settings, pace, steps, validations, embedded[0] / embedded[1], rows, warming=warming)
+        pace = replace(pace, step=step)
+        validated = embedded[0] / self.rehearsed.embedded(name, embedded[1])
+        return self._trained(settings, pace, steps, validations, validated, rows, warming=warming)
 
     def _trained(
         self, settings: Any, pace: Pace, steps: int, validations: int, validated: float, rows: float, *, warming: float

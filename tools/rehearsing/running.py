@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import wait
@@ -22,11 +22,12 @@ from repro.data.dataset import open_dataset
 from repro.files import disk_errors_as_bad_input, signals_wait
 from stages.launching.places import Place, places_for
 from stages.origins import OUTPUTS
-from tools.benchmarks.costs import backbone
+from tools.benchmarks.costs import Backbone, backbone
 from tools.rehearsing.child import Order, run
+from tools.rehearsing.heavy import STEP, most_embedded
 from tools.rehearsing.measuring import Measured
 from tools.rehearsing.predicting import Rehearsed, folder_bytes
-from tools.rehearsing.shortening import HEAVY, HEAVY_STEPS, STEPS, batch_of, images_of, sample_of, short_settings
+from tools.rehearsing.shortening import HEAVY_STEPS, STEPS, batch_of, images_of, sample_of, short_settings
 from tools.rehearsing.sizes import DatasetSize
 from tools.rehearsing.work import Key, Stage, Work
 
@@ -60,13 +61,17 @@ class Rehearsal:
         self.processes.set_forkserver_preload(["tools.rehearsing.child"])
         os.environ.setdefault(THREADS, str(work.params.threads))  # as tools/repro does
 
-    def orders(self, chosen: Sequence[Stage], full: dict[str, DatasetSize]) -> list[tuple[Stage, Order]]:
-        """What is run of every chosen stage."""
-        return [(stage, self._order(stage, full)) for stage in chosen]
+    def orders(
+        self, chosen: Sequence[Stage], full: dict[str, DatasetSize], heavy: Mapping[str, Backbone]
+    ) -> list[tuple[Stage, Order]]:
+        """What is run of every chosen stage; backbones are `heavy` by dataset."""
+        return [(stage, self._order(stage, full, heavy)) for stage in chosen]
 
-    def _order(self, stage: Stage, full: dict[str, DatasetSize]) -> Order:
-        settings = short_settings(stage, self.work, self.device)
+    def _order(self, stage: Stage, full: dict[str, DatasetSize], heavy: Mapping[str, Backbone]) -> Order:
+        settings = short_settings(stage, self.work, self.device, heavy)
         order = Order(stage.kind, stage.name, settings, self.scratch)
+        if one := heavy.get(getattr(settings, "dataset", "")):
+            order = replace(order, most_embedded=most_embedded(one))
         if stage.kind == "splits":
             name = settings.dataset
             return replace(order, keep=sample_of(name, self.work, full[name].seen))
@@ -83,7 +88,7 @@ class Rehearsal:
             spec, learns = batch_of(settings, size.seen)
             images = images_of(spec) if learns else 0
         one = self.work.resolver.backbone(settings.dataset)
-        return HEAVY_STEPS if images * backbone(one.name, size.size).step > HEAVY else STEPS
+        return HEAVY_STEPS if images * backbone(one.name, size.size).step > STEP else STEPS
 
     def run(self, orders: Sequence[tuple[Stage, Order]]) -> dict[Key, Measured]:
         """Run all; what needs a stage that failed is not tried. A process that dies is told like any failure."""
@@ -160,7 +165,8 @@ class Rehearsal:
             if stage.kind in OUTPUTS
         }
         settings = {stage.key: order.settings for stage, order in orders}
-        return Rehearsed(measured, settings, samples, full, outputs, _start_seconds(self.root))
+        most = {order.settings.dataset: order.most_embedded for _, order in orders if order.most_embedded}
+        return Rehearsed(measured, settings, samples, full, outputs, _start_seconds(self.root), most)
 
 
 def _start_seconds(root: Path) -> float:

@@ -1,7 +1,8 @@
 """What a rehearsed stage is run with: its own settings, with few tasks and, for `child.py`, few steps and images."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from inspect import signature
 from math import ceil
 from typing import Any
 
@@ -12,24 +13,31 @@ from repro.evaluation.bound import BLOCK_QUERIES, BLOCK_QUERIES_ELSEWHERE
 from repro.methods.base import BatchSpec
 from repro.methods.registry import method_class
 from stages.settings.params import Episodes
+from tools.benchmarks.costs import Backbone
+from tools.rehearsing.heavy import images_at_most
 from tools.rehearsing.work import Stage, Work
 
 STEPS, HEAVY_STEPS = 9, 3  # of a training, odd: a checkpoint follows every even step, a validation the last
-HEAVY = 5e11  # operations of a step that take seconds on a CPU
 STORED_TASKS = 2000  # of each list; evaluations measure fewer
 FAST_BLOCKS = 8  # of tasks, for a method that is quick; one that fine-tunes for each task gets one
 SPARE = 4  # images of a class beyond one task's: tasks that are all alike have no interval
+SOME_CLASSES = 64  # seen ones: how many images a step draws does not depend on them
 SELECTION = 8  # tasks that choose among options, where a method has some to choose
 
 
-def short_settings(stage: Stage, work: Work, device: torch.device) -> Any:
-    """The settings of a stage with fewer tasks, and on all ways at which its kind is measured."""
+def short_settings(stage: Stage, work: Work, device: torch.device, heavy: Mapping[str, Backbone]) -> Any:
+    """The settings of a stage with fewer tasks, and on all ways at which its kind is measured.
+
+    Steps have fewer images where the dataset's backbone is among the `heavy` ones.
+    """
     settings = stage.settings
     match stage.kind:
         case "episodes":
             return replace(settings, episodes=short_episodes(settings.episodes))
         case "pretrain" | "train":
-            return replace(settings, machine=replace(settings.machine, checkpoint_every=2))
+            settings = replace(settings, machine=replace(settings.machine, checkpoint_every=2))
+            one = heavy.get(settings.dataset)
+            return _with_fewer_images(settings, images_at_most(one)) if one else settings
         case "evaluate":
             alike = [
                 other.settings
@@ -48,6 +56,21 @@ def short_settings(stage: Stage, work: Work, device: torch.device) -> Any:
             return replace(settings, seeds=settings.seeds[:1])
         case "summary":
             return replace(settings, seeds=settings.seeds[:1])
+    return settings
+
+
+def _with_fewer_images(settings: Any, most: int) -> Any:
+    """A training's settings with steps of about so many images: a smaller batch, or fewer queries of a method."""
+    if hasattr(settings, "pretraining"):
+        batch = min(settings.pretraining.batch, most)
+        return replace(settings, pretraining=replace(settings.pretraining, batch=batch))
+    given = signature(method_class(settings.method)).parameters.get("queries")
+    if settings.training is None or given is None:
+        return settings
+    queries = settings.options.get("queries", given.default)
+    while queries > 1 and images_of(batch_of(settings, SOME_CLASSES)[0]) > most:
+        queries //= 2
+        settings = replace(settings, options={**settings.options, "queries": queries})
     return settings
 
 
