@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -34,9 +35,19 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"{argument!r} is not in UTF-8; rename the file or folder")
             if "\0" in argument:
                 self.error(f"{argument!r} holds a zero byte, expected text")
+            if not argument or (argument.startswith("--") and argument.endswith("=")):
+                self.error(f"{argument!r} gives no value, expected one; leave it out for the default")
         names = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
         if twice := sorted({name for name in names if names.count(name) > 1 and name != "--"}):
             self.error(f"{twice[0]} is given {names.count(twice[0])} times, expected once")
+
+    def require_alone(self, given: argparse.Namespace, option: str, *beside: str) -> None:
+        """Raise BadInput where something is given that means nothing with `option`; what is in `beside` does."""
+        for action in self._actions:
+            named = action.option_strings[-1] if action.option_strings else action.metavar or action.dest.upper()
+            kept = named in (option, "--help", *beside)
+            if not kept and getattr(given, action.dest) not in (action.default, None, []):
+                self.error(f"{option} was given with {named}, expected {' or '.join(beside) or 'nothing'} beside it")
 
     def error(self, message: str) -> NoReturn:
         raise BadInput(f"{message.removeprefix('argument ')}; `{self.prog} --help` explains the options")
@@ -61,11 +72,13 @@ def words(text: str) -> list[str]:
         raise argparse.ArgumentTypeError(f"{text!r:.60} is no command ({error}), expected balanced quotes") from error
 
 
-def existing_file(text: str) -> Path:
-    """A file that is there."""
-    if not Path(text).is_file():
-        raise argparse.ArgumentTypeError(f"{text!r:.200} is no file")
-    return Path(text)
+def new_file(text: str) -> Path:
+    """A file to write, in place of an older one, named from where the user stands; no folder, device or link."""
+    file = from_here(text)
+    if (file.is_symlink() or file.exists()) and not stat.S_ISREG(file.lstat().st_mode):
+        kind = "a folder" if file.is_dir() else "no plain file"
+        raise argparse.ArgumentTypeError(f"{text!r:.200} is {kind}, expected the name of a file to write")
+    return file
 
 
 def from_here(text: str) -> Path:

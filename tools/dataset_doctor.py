@@ -19,6 +19,7 @@ from stages.settings.params import Params, read_params
 from stages.settings.resolving import Resolver
 from stages.settings.yaml_files import parse
 from stages.tracking import bar, counting
+from stages.tracking.names import printable
 from tools.command_line import Parser, at_least
 
 COLOURS = {"pass": "green", "warn": "yellow", "fail": "bold red"}
@@ -31,6 +32,8 @@ def check_dataset(folder: Path, description: str | None, examples: str = "") -> 
     arguments = parser.parse(sys.argv[1:])
     if arguments.results:
         parser.error("--results takes nothing else, expected `tools/doctor --results`")
+    if arguments.edition is not None:
+        parser.error("--edition takes a name and nothing else, expected `tools/doctor --edition NAME`")
     tasks: TaskLists | None
     if arguments.dataset is not None:
         if arguments.source is not None:
@@ -47,7 +50,7 @@ def check_dataset(folder: Path, description: str | None, examples: str = "") -> 
         report = examine(source, seed, options, decode=not arguments.fast, tasks=tasks, progress=progress)
     if arguments.json:
         facts = {"source": source, "passed": report.passed, **asdict(report)}
-        print(json.dumps(facts, indent=1, ensure_ascii=False))
+        print(json.dumps(facts, indent=1))  # in ASCII: names of files may be no UTF-8
     else:
         _show(report)
     return 0 if report.passed else 1
@@ -73,6 +76,7 @@ def _parser(description: str | None, examples: str) -> Parser:
     parser.add_argument("--fast", action="store_true", help="do not decode the images, only list and compare them")
     parser.add_argument("--json", action="store_true", help="print findings and counts per class for machines")
     parser.add_argument("--results", action="store_true", help="check what was computed instead; takes nothing else")
+    parser.add_argument("--edition", metavar="NAME", help="compare the tree with an edition instead; nothing else")
     return parser
 
 
@@ -161,13 +165,8 @@ def _show(report: Report) -> None:
     for column in ("check", "seen", "expected", "verdict"):
         table.add_column(column, overflow="fold", ratio=3 if column == "seen" else None)
     for each in report.findings:
-        words = (escape(_printable(text)) for text in (each.check, each.seen, each.expected))
+        words = (escape(printable(text)) for text in (each.check, each.seen, each.expected))
         table.add_row(*words, f"[{COLOURS[each.verdict]}]{each.verdict}[/]")
     console = Console()
     console.print(table)
     console.print("fit to be packed" if report.passed else "not fit to be packed: see the rows that fail")
-
-
-def _printable(text: str) -> str:
-    """The text with control characters spelt out, so that a file's name cannot command the terminal."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

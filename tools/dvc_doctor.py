@@ -111,7 +111,7 @@ class Cache:
     def rotten(self) -> set[str]:
         """The copies whose content is not what their name says."""
         names = {file.parent.name + file.name for file in self.folder.glob("??/*")}
-        return {name for name in names if md5_of(self.place(name)) != name.removesuffix(".dir")}
+        return {name for name in names if not is_content(self.place(name), name.removesuffix(".dir"))}
 
     def files(self, output: Output) -> dict[Path, str]:
         """The files of an output by path; of a folder whose list is lost, none."""
@@ -135,12 +135,17 @@ class Cache:
     def changed_file(self, output: Output) -> Path:
         """The first file of an output that is not what was written; the output where none is known."""
         files = self.files(output).items()
-        return next((file for file, md5 in files if not file.is_file() or md5_of(file) != md5), output.path)
+        return next((file for file, md5 in files if not is_content(file, md5)), output.path)
 
 
 def local_cache() -> Cache:
     """The one of this clone."""
     return Cache(Path(dvc("cache", "dir").stdout.strip()))
+
+
+def is_content(file: Path, md5: str) -> bool:
+    """Tell whether it is a file of that content; a folder or a link to nothing is none."""
+    return file.is_file() and md5_of(file) == md5
 
 
 def md5_of(file: Path) -> str:
@@ -169,4 +174,4 @@ def cache_problems(copies: Cache, written: dict[str, Output], stale: set[str]) -
     for md5 in sorted(copies.rotten):
         file, stage = copies.place(md5), stages.get(md5)
         then = f" && dvc {'repro -f -s' if stage in stale else 'commit -f'} {stage}" if stage else ""
-        yield f"{file}: DVC's copy is no longer what its name says; run `rm -f {quote(str(file))}{then}`"
+        yield f"{file}: DVC's copy is no longer what its name says; run `rm -rf {quote(str(file))}{then}`"

@@ -15,7 +15,7 @@ from stages.settings.grid import Grid, Line, read_grid
 from stages.settings.params import read_params
 from stages.tracking import has_ended, recorded_runs, run_folders
 from stages.tracking.names import printable
-from tools.dvc_doctor import dvc_problems, md5_of
+from tools.dvc_doctor import dvc_problems, is_content
 
 stored_tasks = cache(read_tasks)  # a list is read once for all cells
 
@@ -102,7 +102,7 @@ def run_problems(runs: Path) -> Iterator[str]:
         if (folder / SEAL).exists() or has_ended(folder):
             yield from damage(folder, remedy)
     for source in sorted((runs / "_sources").glob("*_*")):
-        if md5_of(source) != source.stem.rpartition("_")[2]:
+        if not is_content(source, source.stem.rpartition("_")[2]):
             yield f"{source}: content is not what its name says; delete it, and the next run stores it again"
 
 

@@ -55,7 +55,8 @@ def _refusal(error: BaseException | None, path: Path) -> str:
         if number == full or os.strerror(full) in str(error):
             return f"{path}: no space left for it; {help_} and run the same command again"
     if number in IN_THE_WAY:
-        place = getattr(error, "filename", None) or path
+        names = [getattr(error, name, None) for name in ("filename2", "filename")]  # of a renaming, the new one
+        place = next(filter(None, names), path)
         return f"{place} or a folder above it is {IN_THE_WAY[number]}; move it away"
     if number in REFUSED:
         return f"{path} cannot be written ({os.strerror(int(number or 0))}); expected a folder that you may write to"

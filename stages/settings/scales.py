@@ -102,6 +102,13 @@ def put_on(base: dict[str, Any], overlay: dict[str, Any]) -> None:
             base[key] = value
 
 
+def overlaid(text: str, overlay: dict[str, Any]) -> str:
+    """A YAML file's text with an overlay put on; all other lines stay as they are."""
+    content = _editor().load(text)
+    put_on(content, overlay)
+    return _text(content)
+
+
 def apply(name: str) -> None:
     """Put a scale on, in place of the present one; raises BadInput where that would lose edits of the user's."""
     wanted, before = scaled(name, {file: _committed(file) for file in CHOSEN}), current()

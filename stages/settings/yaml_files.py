@@ -1,16 +1,18 @@
 """YAML as DVC reads it (`1e-05` is a number, `010` is ten), plain values only."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from ruamel.yaml.error import YAMLError, YAMLWarning
 
 from repro.errors import BadInput, one_line
 
 MOST_BYTES = 1 << 20
 MOST_VALUES = 100_000  # an alias can make a small file huge
 MOST_LEVELS = 50
+LARGEST = 2**64  # Python does not even write numbers of thousands of digits
 
 
 def read_mapping(file: Path, expected: str) -> dict[str, Any]:
@@ -32,8 +34,17 @@ def read_mapping(file: Path, expected: str) -> dict[str, Any]:
 def parse(text: str, place: str) -> Any:
     """The value that a text stands for; raises BadInput, which begins with `place`, for anything that is not plain."""
     try:
-        value = YAML(typ="safe", pure=True).load(text)  # libyaml dies of deep nesting, Python says so
-    except (YAMLError, RecursionError, ValueError, TypeError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of an anchor that means two things, say
+            value = YAML(typ="safe", pure=True).load(text)  # libyaml dies of deep nesting, Python says so
+    except (
+        YAMLError,
+        YAMLWarning,
+        RecursionError,
+        LookupError,
+        ValueError,
+        TypeError,
+    ) as error:  # `!!bool x` is no key
         raise BadInput(f"{place}: not plain YAML ({one_line(error):.300}); correct that line") from error
     _require_plain(value, place)
     return value
@@ -60,5 +71,7 @@ def _require_plain(value: Any, place: str) -> None:
         elif isinstance(one, str):
             if not one.replace("\n", "").replace("\t", "").isprintable():
                 raise BadInput(f"{place}: {path} is {one!r:.60}, expected text that can be printed")
+        elif isinstance(one, int) and abs(one) > LARGEST:
+            raise BadInput(f"{place}: {path} is a number of {one.bit_length()} bits, expected one of at most 64")
         elif one is not None and not isinstance(one, bool | int | float):
             raise BadInput(f"{place}: {path} is {type(one).__name__} {one!s:.60}, expected text; put it in quotes")

@@ -28,10 +28,11 @@ Row = tuple[Damage, str, str]  # what is wrong, the command, words of the answer
 
 @dataclass(frozen=True)
 class Answer:
-    """How a command ended, and what it said on standard error."""
+    """How a command ended, what it said on standard error, and what it printed."""
 
     code: object
     said: str
+    printed: str = ""
 
     def require(self, expected: str) -> None:
         """One sentence with these words, and an exit code that tells; argparse may remind of the usage before it."""
@@ -86,12 +87,12 @@ def signals_kept() -> Iterator[None]:
 def ended(call: Callable[[], object]) -> Answer:
     """Call it; what it raises besides SystemExit is a crash and passes through."""
     code: object = 0
-    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()) as printed:
         try:
             call()
         except SystemExit as end:
             code = end.code
-    return Answer(code, said.getvalue())
+    return Answer(code, said.getvalue(), printed.getvalue())
 
 
 def contents(folder: Path) -> dict[str, tuple[int, int]]:

@@ -11,7 +11,7 @@ import torch
 
 from stages.tracking import bad_input_exits
 from stages.tracking.mongo import copy_run
-from tests.bad_inputs.asking import Damage, Row, ask, cut, ended, gone, nothing, params, removed, written
+from tests.bad_inputs.asking import LINES, Damage, Row, ask, cut, ended, gone, nothing, params, removed, written
 
 WEIGHTS = "tools/import_weights {here}/in.pth {here}/out --backbone castle_convnet4_small --data {here}/data/mini"
 FOLDER = "tools/doctor image_folder root={here}/raw"
@@ -80,6 +80,75 @@ TABLE: dict[str, Row] = {
         "tools/cluster --local 2 --local 3",
         "--local is given 2 times, expected once",
     ),
+    "edition: a path for a name": (
+        nothing,
+        "tools/edition check ../embedded",
+        "edition is '../embedded', expected one",
+    ),
+    "edition: a folder's name": (nothing, "tools/edition rebuild embedded/", "edition is 'embedded/', expected one of"),
+    "edition: a name for all": (nothing, "tools/edition list embedded", "list is about all editions, expected no name"),
+    "edition: nowhere to write": (nothing, "tools/edition keep x --out y", "--out was given with keep, expected it"),
+    "bundle: a path for a name": (nothing, "tools/bundle /etc", "edition is '/etc', expected one of those in"),
+    "bundle: two things at once": (
+        nothing,
+        "tools/bundle --restore x.zip --models",
+        "--restore was given with --models, expected nothing beside it",
+    ),
+    "doctor: a path for an edition": (nothing, "tools/doctor --edition ../x", "edition is '../x', expected one of"),
+    "doctor: an edition and more": (nothing, "tools/doctor --edition x --fast", "--edition takes a name and nothing"),
+    "compare: markup for a name": (nothing, "tools/compare workspace [/x].csv", "[/x].csv: not a table"),
+    "compare: a folder to write": (
+        nothing,
+        "tools/compare workspace published --json {here}",
+        "is a folder, expected the name of a file to write",
+    ),
+    "compare: a device to write": (
+        nothing,
+        "tools/compare workspace published --html /dev/null",
+        "'/dev/null' is no plain file, expected the name of a file to write",
+    ),
+    "bundle: a link to write": (nothing, "tools/bundle x --out /dev/stdout", "'/dev/stdout' is no plain file"),
+    "rehearse: a folder to write": (nothing, "tools/rehearse --report {here}", "is a folder, expected the name of a"),
+    "rehearse: numerics of some": (
+        nothing,
+        "tools/rehearse --numerics --only mini",
+        "--numerics was given with --only, expected nothing beside it",
+    ),
+    "sync: no folder": (nothing, "tools/sync --mlflow=", "'--mlflow=' gives no value, expected one"),
+    "repro: no stage": (nothing, "tools/repro  --dry", "'' gives no value, expected one"),
+    "status: two forms": (nothing, "tools/status --json --watch", "not allowed with argument --json"),
+    "tune: a file that no setting goes into": (
+        nothing,
+        "tools/tune --apply --into tools/tuning.yaml",
+        "--into: invalid choice: 'tools/tuning.yaml' (choose from",
+    ),
+    "tune: apply some": (nothing, "tools/tune --apply castle", "--apply was given with METHOD, expected --into"),
+    "tune: all of some": (nothing, "tools/tune --all --shot 5", "--all was given with --shot, expected --jobs beside"),
+    "tune: pre-training of a method": (
+        nothing,
+        "tools/tune castle --pretraining",
+        "--pretraining was given with METHOD",
+    ),
+    "bench: costs of some": (
+        nothing,
+        "tools/bench --costs --only x",
+        "--costs was given with --only, expected nothing",
+    ),
+    "weights: an export of a method": (
+        nothing,
+        "tools/import_weights --export {here}/x {here}/y --method castle --heads 2",
+        "--export was given with --heads, expected SOURCE or TARGET beside it",
+    ),
+    "weights: an export to a device": (
+        nothing,
+        "tools/import_weights --export {here}/models/pretrained/mini-standard/0 /dev/null",
+        "/dev/null: is a folder or a device, expected",
+    ),
+    "stages: a seed of thousands of digits": (
+        nothing,
+        f"stages train mini-castle-1shot --seed {'9' * 5000}",
+        "got mini-castle-1shot --seed 999",
+    ),
     "scale: not in UTF-8": (nothing, "tools/scale \udcff", "'\\udcff' is not in UTF-8"),
     "sync: an option twice": (nothing, "tools/sync --all --all", "--all is given 2 times, expected once"),
     "weights: no heads": (released({"params": {}}), f"{WEIGHTS} --heads 0", "'0' is no number from 1"),
@@ -92,7 +161,7 @@ TABLE: dict[str, Row] = {
     "weights: a folder to export to": (
         nothing,
         "tools/import_weights --export {here}/models/pretrained/mini-standard/0 {here}/paper",
-        "paper: is a folder, expected the name of a .pth file",
+        "paper: is a folder or a device, expected the name of a .pth file",
     ),
     "weights: a folder that is none of ours": (
         released({"params": {}}),
@@ -141,6 +210,15 @@ def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tools_answer_with_one_sentence(name: str, judge: Callable[[Row], None], workspace: Path) -> None:
     judge(TABLE[name])
     assert not (workspace / "ran").exists()
+
+
+def test_names_of_compared_files_are_shown_as_they_are(workspace: Path) -> None:
+    file = workspace / "<i>[" / "x]\x1b[2J.csv"
+    written(str(file), f"cell,way,measure,mean\n{LINES['KNN']},5,hm,1\n")(workspace)
+    answer = ask(workspace, f"tools/compare workspace {file} --html page.html")
+    assert answer.code in (0, 1), answer.said
+    assert "1 different" in answer.printed and "\x1b" not in answer.printed
+    assert "&lt;i&gt;[" in (workspace / "page.html").read_text()
 
 
 @pytest.fixture

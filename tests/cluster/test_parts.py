@@ -17,6 +17,7 @@ from tools.scheduling import clusters, leash
 from tools.scheduling.lock_order import LockOrder
 from tools.scheduling.ray_engine import follow
 from tools.scheduling.schedule import Schedule
+from tools.scheduling.table import tail
 
 
 @pytest.mark.parametrize("granted", [True, False])
@@ -87,3 +88,8 @@ def test_new_stages_follow_the_old_ones_in_the_plans_order_over_several_calls(tm
     write("b", "a", "e", "c", "d")
     LockOrder(memory).restore(["a", "b", "c", "d", "e"])
     assert list(yaml.safe_load(lock.read_text())["stages"]) == ["b", "a", "c", "d", "e"]
+
+
+def test_what_a_terminal_would_obey_is_not_shown_of_a_log(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"first\n\x1b[2J\x1b]0;title\x07failed\xff\n")
+    assert tail(tmp_path / "log") == "    first\n    failed\ufffd"

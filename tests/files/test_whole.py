@@ -40,7 +40,7 @@ def test_a_file_where_a_folder_should_be_and_the_reverse_are_one_sentence(tmp_pa
         with pytest.raises(BadInput, match="a folder above it is a file, expected a folder; move it away"):
             with write(tmp_path / "file" / "x") as partial:
                 assert partial
-    with pytest.raises(BadInput, match="is a folder, expected a file; move it away"):
+    with pytest.raises(BadInput, match="/folder or a folder above it is a folder, expected a file; move it away"):
         with whole_file(tmp_path / "folder") as partial:
             partial.write_text("words")
     with pytest.raises(BadInput, match="is a file, expected a folder"), exclusive_folder(tmp_path / "file" / "x"):

@@ -7,6 +7,7 @@ import contextlib
 import copy
 import io
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -32,11 +33,12 @@ from stages.tracking import recorded_runs
 from stages.tracking.mongo import connected, copy_run, hosts
 from stages.tracking.runs import begin
 from tests.pipeline.small_params import small_grid, small_params
+from tests.preparation import test_decoding
 from tests.tracking import toy
 from tools.command_line import Parser, at_least, words
 
 TRIES = {"params": 400, "grid": 400, "-S values": 400, "command lines": 400, ".pth": 150, "run folders": 150}
-TRIES |= {"Mongo URL": 150}
+TRIES |= {"Mongo URLs": 150, "YAML": 800}
 
 NUMBERS = st.one_of(
     st.integers(), st.floats(), st.sampled_from([0, -1, 10**30, float("nan"), float("inf"), 1e308, True, False])
@@ -126,6 +128,58 @@ def test_the_numbers_that_were_read_twice_differently() -> None:
     assert [parse(text, "-S") for text in ("1e-05", "010", "1:30")] == [1e-05, 10, "1:30"]
 
 
+YAML_PARTS = [
+    "!!int ",
+    "!!bool ",
+    "!!float ",
+    "!!timestamp ",
+    "!!set ",
+    "!!omap ",
+    "!",
+    "%YAML 1.1\n---\n",
+    "&a ",
+    "*a",
+]
+YAML_PARTS += [
+    "<<: ",
+    "? ",
+    "- ",
+    ": ",
+    "\n",
+    "  ",
+    "{",
+    "}",
+    "[",
+    "]",
+    "'",
+    '"',
+    "|",
+    "x",
+    "1",
+    "0x",
+    ".",
+    "~",
+    "=",
+    "#",
+]
+YAML_PARTS += ["2001-01-01", "e", "_", "-", "\t", "é", "\x00", "0x" + 5000 * "f"]
+
+
+@tried("YAML")
+@given(parts=st.lists(st.sampled_from(YAML_PARTS), max_size=9))
+def test_yaml(parts: list[str]) -> None:
+    with only_bad_input():
+        json.dumps(parse("".join(parts), "params.yaml"))
+
+
+@pytest.mark.parametrize(
+    "text", ["!!bool x", "!!int ''", "!!float ''", "a: &a 1\nb: &a 2", f"0x{5000 * 'f'}", "[" * 3000]
+)
+def test_yaml_that_its_readers_stumble_over_is_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(BadInput, match=r"^params.yaml: "):
+        parse(text, "params.yaml")
+
+
 @tried("command lines")
 @given(
     arguments=st.lists(TEXTS | st.sampled_from(["--retries", "--through", "--retries=3", "--", "-1", "'a", "--seed"]))
@@ -198,7 +252,7 @@ def test_run_folders(data: st.DataObject, recorded: Path) -> None:
         assert folder.is_dir()
 
 
-@tried("Mongo URL")
+@tried("Mongo URLs")
 @given(before=TEXTS, secret=st.text("0123456789abcdef", min_size=8, max_size=12), after=TEXTS)
 def test_mongo_urls(before: str, secret: str, after: str) -> None:
     assume(secret not in before + after)
@@ -212,6 +266,14 @@ def test_mongo_urls(before: str, secret: str, after: str) -> None:
                 assert secret not in hosts(url) or "@" not in url
         except BadInput as error:
             assert secret not in str(error)
+
+
+def test_readme_says_how_often_each_boundary_is_tried() -> None:
+    source, readme = Path(__file__).read_text(), (Path(__file__).parents[2] / "README.md").read_text()
+    tries = {name: times * source.count(f'@tried("{name}")\n') for name, times in TRIES.items()}
+    (said,) = re.findall(r"boundary at random: ([^.]*(?:\.pth[^.]*)?)\. ", " ".join(readme.replace("`", "").split()))
+    found = {name: int(times) for name, times in re.findall(r"(\S[^,]*?) (\d+)(?: times)?(?:,|$)", said)}
+    assert found == tries | {"damaged pictures": test_decoding.TRIES}
 
 
 SMALL_PARAMS, SMALL_GRID = small_params(), small_grid()

@@ -1,6 +1,7 @@
 """tools/doctor: a verdict per row, an exit code, and the same facts for machines."""
 
 import json
+import os
 import runpy
 import shutil
 import subprocess
@@ -114,7 +115,7 @@ def test_the_passed_around_copy_is_told_with_what_is_held_out_and_what_is_droppe
     assert rows["variant"].seen.endswith("the passed-around copy: its own images, no ILSVRC-12")
     assert rows["extra seen images"].seen == "2 + 2 of each seen class, held out of training"
     assert rows["duplicates"].verdict == "pass"
-    assert rows["copies across splits"].seen.startswith("1 pictures in two splits; the first of each pair is left out")
+    assert rows["copies across splits"].seen.startswith("pairs: 1; the first of each is left out")
     assert rows["copies across splits"].seen.endswith("n0000000100000001.jpg (train) = n0000000300000001.jpg (val)")
     assert rows["copies within a split"].seen.endswith("n0000000100000002.jpg = n0000000200000002.jpg (train)")
 
@@ -122,7 +123,7 @@ def test_the_passed_around_copy_is_told_with_what_is_held_out_and_what_is_droppe
 def test_further_classes_in_a_copy_are_told_and_not_used(copy):
     raw_trees.put(Path(str(copy["root"])) / "images" / "n9999999900000001.jpg")
     row = findings(examine_mini(copy, decode=False))["unlisted images"]
-    assert row.seen == "1 images, and 1 classes such as n99999999 are in no list and not used"
+    assert row.seen == "not used, because in no list: 1 (among them class n99999999, which no list has)"
     assert row.verdict == "warn"
 
 
@@ -229,6 +230,15 @@ def test_json_has_every_finding_and_all_counts(tmp_path: Path, monkeypatch, caps
     assert sum(sum(roles.values()) for roles in facts["counts"].values()) == 72
 
 
+def test_json_of_names_that_are_no_utf8_can_be_printed(tmp_path: Path, monkeypatch, capsys):
+    raw_trees.folder_tree(tmp_path, "abc", 24)
+    os.rename(tmp_path / "b" / "3.jpg", os.fsencode(tmp_path / "b") + b"/\xff\x1b[2J.jpg")
+    (tmp_path / "b" / "\udcff\x1b[2J.jpg").write_bytes(b"")
+    assert run_here(monkeypatch, "image_folder", f"root={tmp_path}", "classes=[1,1,1]", "extra=4", "--json") == 1
+    said = capsys.readouterr().out
+    assert said.isascii() and "\x1b" not in said and "\\udcff" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -245,6 +255,8 @@ def test_json_has_every_finding_and_all_counts(tmp_path: Path, monkeypatch, caps
         (["office_home", "root=/\udcff"], "is not in UTF-8"),
         (["office_home", "root=/x", "--seed", "-1"], "'-1' is no number from 0"),
         (["office_home", "root=/x", "--dataset", "mini"], "give either it or a source"),
+        (["--edition"], "--edition: expected one argument"),
+        (["--edition", "x", "--json"], "--edition takes a name and nothing else"),
         (["--results", "--json"], "--results takes nothing else"),
         (["--json"], "the following arguments are required: source"),
     ],

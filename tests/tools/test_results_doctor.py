@@ -14,7 +14,7 @@ from tests.tools.rot import command_in, rot
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from tools.dvc_doctor import dvc, dvc_problems  # noqa: E402
+from tools.dvc_doctor import Cache, cache_problems, dvc, dvc_problems  # noqa: E402
 from tools.results_doctor import check_results, stored_tasks  # noqa: E402
 
 pytestmark = pytest.mark.timeout(1200)
@@ -119,6 +119,16 @@ def test_a_flipped_bit_with_unchanged_time_is_named_with_a_command_that_repairs_
     assert examined(copied, capsys)[0] == 0
 
 
+def test_a_folder_or_a_broken_link_in_the_place_of_a_copy_is_a_rotten_copy_with_a_remedy(tmp_path: Path) -> None:
+    copies = Cache(tmp_path)
+    for place in (copies.place("ab" + 30 * "c"), copies.place("ab" + 30 * "d")):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir() if place.name.startswith("c") else place.symlink_to("nowhere")
+    for line in cache_problems(copies, {}, set()):
+        call(tmp_path, "sh", "-c", command_in(line))
+    assert not list(copies.folder.glob("??/*"))
+
+
 @pytest.mark.parametrize("also_the_file", [False, True])
 def test_a_rotten_copy_in_the_cache_is_named_and_repaired(also_the_file: bool, copied: Path, capsys) -> None:
     file = copied / "data" / "mini" / "0" / "manifest.parquet"
@@ -130,7 +140,7 @@ def test_a_rotten_copy_in_the_cache_is_named_and_repaired(also_the_file: bool, c
         rot(file)
     code, lines = examined(copied, capsys)
     assert (code, len(lines)) == (1, 2 + also_the_file), lines
-    assert lines[-2].startswith(f"{copy}: DVC's copy is no longer what its name says; run `rm -f ")
+    assert lines[-2].startswith(f"{copy}: DVC's copy is no longer what its name says; run `rm -rf ")
     for line in lines[:-1]:
         call(copied, "sh", "-c", command_in(line))
     assert file.read_bytes() == copy.read_bytes() == whole

@@ -294,3 +294,12 @@ def test_what_was_chosen_for_a_scale_goes_into_its_own_file(tmp_path: Path) -> N
     assert after["datasets"]["mini"]["pretraining"] == {"epochs": 5}
     assert after["methods"]["dfsl"]["training"] == {"lr": 0.1, "steps": 4000, "validate_every": 800}
     assert after["datasets"]["tiered"] is None
+
+
+@pytest.mark.parametrize("content", ["a: b: c", "[1]", "a: 1\na: 2", ""])
+def test_a_scale_that_is_none_is_named_and_stays(tmp_path: Path, content: str) -> None:
+    scale = tmp_path / "laptop.yaml"
+    scale.write_text(content)
+    with pytest.raises(BadInput, match="laptop.yaml: "):
+        put_into(scale, {"datasets": {}, "methods": {}})
+    assert scale.read_text() == content

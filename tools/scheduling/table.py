@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from stages.tracking.capture import as_seen
 from tools.clock import clock
 from tools.scheduling.durations import Durations
 from tools.scheduling.progress import MOVING, Progress
@@ -94,8 +95,8 @@ class Board:
 
 
 def tail(log: Path) -> str:
-    """The log's last lines, indented."""
+    """The log's last lines, indented, without what a terminal would obey."""
     with log.open("rb") as stream:
         stream.seek(max(0, log.stat().st_size - LAST_BYTES))
-        lines = stream.read().decode(errors="replace").splitlines()[-LAST_LINES:]
+        lines = as_seen(stream.read().decode(errors="replace")).splitlines()[-LAST_LINES:]
     return "\n".join(f"    {line}" for line in lines)

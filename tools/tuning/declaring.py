@@ -10,6 +10,7 @@ from ruamel.yaml.comments import CommentedMap
 
 from repro.files import whole_file
 from repro.results.tuning import ChosenSetting, Climb, Tuning, Tunings
+from stages.settings.yaml_files import read_mapping
 from tools.tuning.choices import FILE, Choices
 
 WIDTH = 10**4  # lines of params.yaml are never folded
@@ -32,6 +33,7 @@ def lines_for_params(tuning: Tuning, choices: Choices) -> dict[str, Any]:
 
 def put_into(file: Path, lines: dict[str, Any]) -> None:
     """Write these entries into params.yaml, or into a scale, in place of its own; comments and all else stay."""
+    read_mapping(file, "parameters or a scale")
     editor = YAML()
     editor.width = WIDTH
     params = editor.load(file.read_text(encoding="utf-8"))

@@ -179,15 +179,14 @@ def _edition_hms(settings: dict[str, Any], name: str) -> dict[str, float]:
     """By the editions' names and benchmarks."""
     if not (paths.PAPER / "editions").is_dir():
         return {}
-    from repro.editions.edition import EDITIONS, Edition, names
+    from repro.editions.edition import kept_edition, names
     from tools.editions.comparing import restored
 
     found = {}
-    for each in names():
-        edition = Edition(EDITIONS / each)
+    for edition in map(kept_edition, names()):
         with restored(edition) as side:
             if mean := side.mean(_reading(settings, name)):
-                found[f"edition {each} ({edition.about.benchmark})"] = mean.mean
+                found[f"edition {edition.name} ({edition.about.benchmark})"] = mean.mean
     return found
 
 

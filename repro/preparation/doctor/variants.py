@@ -54,8 +54,8 @@ def variant(provenance: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _repeats(provenance)
     if provenance.get("unlisted_images"):
         strange = provenance["unlisted_classes"]
-        classes = f", and {len(strange)} classes such as {strange[0]}" if strange else ""
-        seen = f"{provenance['unlisted_images']:,} images{classes} are in no list and not used"
+        classes = f" (among them class {strange[0]}, which no list has)" if strange else ""
+        seen = f"not used, because in no list: {provenance['unlisted_images']:,}{classes}"
         yield Finding("unlisted images", seen, "none", "warn")
     if "birds" in provenance:
         yield Finding("birds (CUB)", provenance["birds"], "a fact to report: cropped birds are easier", "pass")
@@ -78,8 +78,8 @@ def _repeats(provenance: Mapping[str, Any]) -> Iterator[Finding]:
         seen = f"{provenance['repeated_images_dropped']:,} copies of other images are left out"
         yield Finding("repeated images", seen, "none", "warn")
     if leaks := provenance.get("copies_in_two_splits_dropped"):
-        why = "pictures in two splits; the first of each pair is left out, so that nothing measured was trained on"
-        yield Finding("copies across splits", f"{len(leaks)} {why}: {' | '.join(leaks)}", "none", "warn")
+        why = "the first of each is left out, so that nothing measured was trained on"
+        yield Finding("copies across splits", f"pairs: {len(leaks)}; {why}: {' | '.join(leaks)}", "none", "warn")
     if repeats := provenance.get("copies_in_one_split_kept"):
-        why = "pictures twice in one split; both stay, and neither is held out"
-        yield Finding("copies within a split", f"{len(repeats)} {why}: {' | '.join(repeats)}", "none", "warn")
+        why = "both pictures stay, and neither is held out"
+        yield Finding("copies within a split", f"pairs: {len(repeats)}; {why}: {' | '.join(repeats)}", "none", "warn")
