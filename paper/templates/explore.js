@@ -13,6 +13,15 @@ function paragraph(text) {
   made.textContent = text;
   return made;
 }
+function nameSeeds(words) {
+  return words.flatMap((text, place) => {
+    const made = document.createElement("span");
+    made.className = "key";
+    made.style.color = SEED_COLOURS[place % 6];
+    made.textContent = text;
+    return place ? [", ", made] : [made];
+  });
+}
 function drawValues(key) {
   const found = distributions[key];
   if (!found) return [];
@@ -27,10 +36,18 @@ function drawValues(key) {
   plot.append(node("line", {x1: 20, x2: 460, y1: 100, y2: 100, stroke: "#5b6672"}));
   plot.append(node("text", {x: 20, y: 118}, found.low), node("text", {x: 460, y: 118, "text-anchor": "end"}, found.high));
   const tasks = found.counts.reduce((sum, count) => sum + count, 0);
-  const seeds = Object.entries(found.seeds).map(([seed, mean]) => "seed " + seed + ": " + mean).join(", ");
-  const said = [plot, paragraph(tasks + " tasks; means (lines): " + seeds)];
+  const means = paragraph(tasks + " tasks; means (lines): ");
+  means.append(...nameSeeds(Object.entries(found.seeds).map(([seed, mean]) => "seed " + seed + ": " + mean)));
+  const said = [plot, means];
   if (found.chance) said.push(paragraph("guessing would give " + found.chance));
   return said;
+}
+function ticks(low, high) {
+  const rough = (high - low || 1) / 4, power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find(each => each * power >= rough);
+  const made = [];
+  for (let place = Math.ceil(low / step); place <= Math.floor(high / step); place += 1) made.push(Number((place * step).toPrecision(6)));
+  return made;
 }
 function drawLines(figure, title, lines) {
   const points = lines.flat(), plot = node("svg", {class: "plot", viewBox: "0 0 420 240", role: "img", "aria-label": title});
@@ -39,14 +56,13 @@ function drawLines(figure, title, lines) {
   figure.replaceChildren(plot, caption);
   if (!points.length) { caption.textContent += ": none"; return; }
   const [xs, ys] = [0, 1].map(place => points.map(point => point[place]));
-  const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const [left, right, low, high] = [0, Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   const x = value => 50 + 355 * (value - left) / (right - left || 1), y = value => 205 - 190 * (value - low) / (high - low || 1);
-  for (const part of [0, 0.5, 1]) {
-    const [across, up] = [left + part * (right - left), low + part * (high - low)];
+  for (const up of ticks(low, high)) {
     plot.append(node("line", {x1: 50, x2: 405, y1: y(up), y2: y(up), stroke: "#d9dee4"}));
-    plot.append(node("text", {x: 45, y: y(up) + 4, "text-anchor": "end"}, Number(up.toPrecision(4))));
-    plot.append(node("text", {x: x(across), y: 222, "text-anchor": part ? (part === 1 ? "end" : "middle") : "start"}, Math.round(across)));
+    plot.append(node("text", {x: 45, y: y(up) + 4, "text-anchor": "end"}, up));
   }
+  for (const across of ticks(left, right)) plot.append(node("text", {x: x(across), y: 222, "text-anchor": "middle"}, across));
   lines.forEach((line, place) => {
     const colour = SEED_COLOURS[place % 6];
     plot.append(node("polyline", {points: line.map(point => x(point[0]) + "," + y(point[1])).join(" "), fill: "none", stroke: colour, "stroke-width": 1.5}));
@@ -55,7 +71,8 @@ function drawLines(figure, title, lines) {
 }
 const chosenTraining = document.getElementById("training-cell");
 function drawTraining() {
-  const courses = trainings[chosenTraining.value], words = {val_hm: "validation HM (%)", val_acc: "validation accuracy (%)"};
+  const courses = trainings[chosenTraining.value], words = {val_hm: "validation HM (%)", val_prototype_accuracy: "validation accuracy of prototypes (%)"};
+  document.getElementById("training-seeds").replaceChildren(...nameSeeds(courses.map(course => "seed " + course.seed)));
   drawLines(document.getElementById("training-loss"), "loss over steps", courses.map(course => course.loss));
   const measure = courses[0].measure;
   drawLines(document.getElementById("training-validation"), (words[measure] || measure) + " over steps", courses.map(course => course.validation));
@@ -72,7 +89,7 @@ document.querySelectorAll(".differ").forEach(box => {
     list.replaceChildren(...apart.slice(0, 10).map(([difference, name, place]) => {
       const item = document.createElement("li");
       const sign = difference > 0 ? "+" : difference < 0 ? "\u2212" : "";
-      item.textContent = name + ": " + sign + Math.abs(difference).toFixed(1) + " (" + shares[first.value][place] + " and " + shares[second.value][place] + ")";
+      item.textContent = name + ": " + sign + Math.abs(difference).toFixed(1) + " (" + shares[first.value][place].toFixed(1) + " and " + shares[second.value][place].toFixed(1) + ")";
       return item;
     }));
   }

@@ -15,7 +15,7 @@ WORDS = {
     "evaluate": ("Evaluation", "record"),
     "train": ("Training", "model"),
     "pretrain": ("Pre-training", "pre-trained backbone"),
-    "episodes": ("Test tasks", "task lists"),
+    "episodes": ("Tasks", "task lists"),
     "splits": ("Dataset", "images and splits"),
 }
 
@@ -31,8 +31,8 @@ class CellView:
 
     @property
     def chain(self) -> list[tuple[str, str]]:
-        """Key and title of every step behind the records, each once; the dataset comes last."""
-        steps = {step.key: step for origin in self.origins for step in reversed(origin.steps)}
+        """Key and title of every step behind the records, each once, seed by seed; a dataset comes last."""
+        steps = {step.key: step for origin in reversed(self.origins) for step in reversed(origin.steps)}
         return [(step.key, _title(step)) for step in reversed(steps.values())]
 
 
@@ -79,4 +79,4 @@ def view_steps(cells: Iterable[CellView]) -> list[StepView]:
 
 
 def _title(step: Step) -> str:
-    return f"{WORDS.get(step.stage, (step.stage, ''))[0]} {step.cell}"
+    return f"{WORDS.get(step.stage, (step.stage, ''))[0]} {step.cell}, seed {step.seed}"

@@ -1,6 +1,7 @@
 """Comparisons in words, methods by their labels, and one line that says why a claim fails."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from repro.report.tables import rounded, signed
 from repro.results.claims import ComparisonOutcome, Outcome
 from repro.results.contrasts import Comparison, Sampler, Term, measure
 from repro.results.intervals import Mean
-from repro.results.store import Cell, Reading
+from repro.results.store import Reading
 
 WORDS = MEASURES | {
     "cal_hm": "calibrated HM",
@@ -20,7 +21,14 @@ WORDS = MEASURES | {
     "many_s": "many-shot",
     "conf_ratio": "confidence ratio",
 }
-CALIBRATED = {"hm": "cal_hm", "u_su": "cal_u_su", "s_su": "cal_s_su", "acc": "cal_acc"}
+_CALIBRATED = {"hm": "cal_hm", "u_su": "cal_u_su", "s_su": "cal_s_su", "acc": "cal_acc"}
+
+
+def calibrated(reading: Reading) -> Reading | None:
+    """The same after calibration, where that is another measure."""
+    if reading.measure not in _CALIBRATED:
+        return None
+    return replace(reading, measure=_CALIBRATED[reading.measure])
 
 
 def describe(comparison: Comparison, methods: Methods) -> str:
@@ -39,19 +47,13 @@ def describe(comparison: Comparison, methods: Methods) -> str:
 def _facets(reading: Reading, methods: Methods) -> tuple[str, ...]:
     cell = reading.cell
     ways = "" if reading.way == "any" else f"{reading.way} ways"
-    words = _named(cell, methods)
-    return words, WORDS.get(reading.measure, reading.measure), cell.dataset, f"{cell.shot}-shot", ways
-
-
-def _named(cell: Cell, methods: Methods) -> str:
-    label = methods.label(cell.method)
-    return f"{label} ({cell.variant})" if cell.variant else label
+    return methods.named(cell), WORDS.get(reading.measure, reading.measure), cell.dataset, f"{cell.shot}-shot", ways
 
 
 def _with_labels(comparison: Comparison, methods: Methods) -> str:
     """Its own label with cells named as tables name them."""
     cells = {term.reading.cell.name: term.reading.cell for term in comparison.terms}
-    words = {name: f"{_named(cell, methods)} ({cell.dataset}, {cell.shot}-shot)" for name, cell in cells.items()}
+    words = {name: f"{methods.named(cell)} ({cell.dataset}, {cell.shot}-shot)" for name, cell in cells.items()}
     longest_first = sorted(map(re.escape, words), key=len, reverse=True)
     return re.sub("|".join(longest_first), lambda found: words[found.group()], comparison.label)
 
@@ -82,15 +84,10 @@ def _line(outcome: ComparisonOutcome, sample: Sampler, methods: Methods) -> str:
 
 def _calibrated(comparison: Comparison, sample: Sampler) -> str:
     """What the same comparison gives after calibration, where that is another one."""
-    measures = {term.reading.measure for term in comparison.terms}
-    (only,) = measures if len(measures) == 1 else ("",)
-    if only not in CALIBRATED:
+    if len({term.reading.measure for term in comparison.terms}) > 1:
         return ""
-    terms = tuple(
-        Term(each.weight, Reading(each.reading.cell, each.reading.protocol, each.reading.way, CALIBRATED[only]))
-        for each in comparison.terms
-    )
-    found = measure(terms, sample)
+    terms = [Term(term.weight, other) for term in comparison.terms if (other := calibrated(term.reading))]
+    found = measure(terms, sample) if terms else None
     return f" (calibrated {signed(found.mean)})" if found else ""
 
 

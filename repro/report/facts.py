@@ -69,10 +69,14 @@ class Methods:
         """The name to print."""
         return self.card(name).label or name
 
+    def named(self, cell: Cell) -> str:
+        """The name to print of a cell's method, with the cell's variant."""
+        label = self.label(cell.method)
+        return f"{label} ({cell.variant})" if cell.variant else label
+
     def title(self, cell: Cell) -> str:
         """A cell in words."""
-        label = f"{self.label(cell.method)} ({cell.variant})" if cell.variant else self.label(cell.method)
-        return f"{label}, {cell.dataset}, {cell.shot}-shot"
+        return f"{self.named(cell)}, {cell.dataset}, {cell.shot}-shot"
 
     def look(self, name: str) -> Look:
         """How figures draw it."""

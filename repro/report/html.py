@@ -9,9 +9,10 @@ from typing import Any
 from repro.report.budgets import BudgetRow
 from repro.report.chains import CellView, view_steps
 from repro.report.claim_views import VERDICTS, ClaimView, coverage_notes
+from repro.report.claim_words import WORDS
 from repro.report.class_views import DatasetView
 from repro.report.facts import Benchmark, Methods
-from repro.report.measures import MEASURES, MeasuresRow, as_csv
+from repro.report.measures import LABEL_SETS, MEASURES, MeasuresRow, as_csv
 from repro.report.tables import DASH, TableView
 from repro.report.templates import html_environment
 from repro.results.store import Cell
@@ -71,11 +72,14 @@ def render_report(
         steps=view_steps(cells),
         measures=measures,
         measure_headers=tuple(MEASURES.values()),
+        measure_words=WORDS,
+        label_sets=LABEL_SETS,
         measures_csv=b64encode(as_csv(measures).encode()).decode(),
         datasets=datasets,
         distributions=distributions,
         trainings=trainings,
         titles={cell.name: methods.title(cell) for cell in all_cells},
+        statements={claim.key: claim.statement for claim in claims},
         places={table.key for table in tables} | {figure.key for figure in figures},
         methods=[(methods.label(name), methods.card(name)) for name in dict.fromkeys(one.method for one in all_cells)],
         evaluated=evaluated,

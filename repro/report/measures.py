@@ -1,4 +1,4 @@
-"""Every measure of every joint evaluation, with both intervals, also those that the paper's tables leave out."""
+"""Every measure of every evaluation, with both intervals, also those that the paper's tables leave out."""
 
 import csv
 import io
@@ -28,14 +28,20 @@ MEASURES = {
     "sel_u_u": "U→U sel.",
     "s_su": "S→S∪U",
     "u_su": "U→S∪U",
+    "syn_s": "S→S synth.",
+    "proto_s": "S→S proto.",
+    "many_s": "S→S many-shot",
 }
+# Protocol → what its queries can be taken for; simulated overlaps are left out.
+LABEL_SETS = {"gfsl": "seen and unseen", "fsl": "unseen", "seen": "seen"}
 
 
 @dataclass(frozen=True)
 class MeasuresRow:
-    """One cell with so many unseen classes, its numbers in the order of MEASURES; None where one was not taken."""
+    """One cell asked for so many classes, its numbers in the order of MEASURES; None where one was not taken."""
 
     cell: str
+    protocol: str
     way: int
     tasks: int
     seeds: int
@@ -59,18 +65,22 @@ class Measure:
 
 
 def view_measures(results: Results, cells: Iterable[Cell]) -> list[MeasuresRow]:
-    """A row for every joint evaluation of these cells that has records."""
-    return [
-        _row(results, cell, way) for cell in cells if (records := results.cell(cell)) for way in records.ways("gfsl")
-    ]
+    """A row for every evaluation of these cells that has records."""
+    return [_row(results, cell, *group) for cell in cells for group in evaluations(results, cell)]
 
 
-def _row(results: Results, cell: Cell, way: int) -> MeasuresRow:
-    readings = [Reading(cell, "gfsl", way, measure) for measure in MEASURES]
+def evaluations(results: Results, cell: Cell) -> list[tuple[str, int]]:
+    """Protocol and ways of everything that a cell was evaluated on."""
+    records = results.cell(cell)
+    return [(protocol, way) for protocol in LABEL_SETS for way in records.ways(protocol)] if records else []
+
+
+def _row(results: Results, cell: Cell, protocol: str, way: int) -> MeasuresRow:
+    readings = [Reading(cell, protocol, way, measure) for measure in MEASURES]
     found = [(reading, results.estimate(reading)) for reading in readings]
     folders = list(results.folders(cell).values())
     # What one seed's classes and images are worth, its evaluation has worked out; several seeds tell it themselves.
-    stored = _stored(folders[0], group_name("gfsl", way)) if len(folders) == 1 else None
+    stored = _stored(folders[0], group_name(protocol, way)) if len(folders) == 1 else None
     values = tuple(
         Measure(key_of(reading), one.mean, one.ci, one.wide if stored is None else stored.get(reading.measure, nan))
         if one
@@ -78,7 +88,7 @@ def _row(results: Results, cell: Cell, way: int) -> MeasuresRow:
         for reading, one in found
     )
     seeds = max((len(one.seeds) for _, one in found if one), default=0)
-    return MeasuresRow(cell.name, way, max((one.tasks for _, one in found if one), default=0), seeds, values)
+    return MeasuresRow(cell.name, protocol, way, max((one.tasks for _, one in found if one), default=0), seeds, values)
 
 
 def _stored(folder: Path, group: str) -> dict[str, float]:
@@ -89,13 +99,13 @@ def _stored(folder: Path, group: str) -> dict[str, float]:
 
 
 def as_csv(rows: Sequence[MeasuresRow]) -> str:
-    """All of it as a table for other programs: a line per cell, ways and measure."""
+    """All of it as a table for other programs, tools/compare among them: a line per evaluation and measure."""
     stream = io.StringIO()
     lines = csv.writer(stream, lineterminator="\n")
-    lines.writerow(["cell", "ways", "tasks", "seeds", "measure", "mean", "interval_tasks", "interval_verdicts"])
+    lines.writerow(["cell", "protocol", "way", "tasks", "seeds", "measure", "mean", "interval", "interval_tasks"])
     for row in rows:
         for measure, one in zip(MEASURES, row.values, strict=True):
             if one:
-                numbers = ("" if isnan(value) else f"{value:.4f}" for value in (one.mean, one.tasks, one.wide))
-                lines.writerow([row.cell, row.way, row.tasks, row.seeds, measure, *numbers])
+                numbers = ("" if isnan(value) else f"{value:.4f}" for value in (one.mean, one.wide, one.tasks))
+                lines.writerow([row.cell, row.protocol, row.way, row.tasks, row.seeds, measure, *numbers])
     return stream.getvalue()

@@ -91,7 +91,7 @@ def adaptation() -> list[Claim]:
             f"a setup with a loss, or a gain of {SMALL_GAIN:g} points",
             (
                 tuple(
-                    difference(_hm(f"{variant}_adapted", way, shot), _hm(variant, way, shot), 0.0, SMALL_GAIN)
+                    difference(_hm(f"{variant}_adapted", way, shot), _hm(variant, way, shot), 0.0, SMALL_GAIN, TIE)
                     for way in WAYS
                     for shot in SHOTS
                 ),

@@ -39,15 +39,14 @@ def name(reading: Reading) -> str:
     return f"{reading.cell.name}{way} {reading.measure}"
 
 
-def difference(first: Reading, second: Reading, low: float, high: float = inf) -> Comparison:
-    """`first` minus `second`, between `low` and `high` points."""
-    return Comparison(f"{name(first)} − {name(second)}", (Term(1.0, first), Term(-1.0, second)), low, high)
+def difference(first: Reading, second: Reading, low: float, high: float = inf, tie: float = 0.0) -> Comparison:
+    """`first` minus `second`, between `low` and `high` points; certainly within `tie` of `low` is a tie."""
+    return Comparison(f"{name(first)} − {name(second)}", (Term(1.0, first), Term(-1.0, second)), low, high, tie)
 
 
 def above(first: Reading, second: Reading) -> Comparison:
     """`first` larger than `second`; certainly within half a point is a tie."""
-    label = f"{name(first)} − {name(second)}"
-    return Comparison(label, (Term(1.0, first), Term(-1.0, second)), tie=TIE)
+    return difference(first, second, 0.0, tie=TIE)
 
 
 def within(reading: Reading, low: float, high: float) -> Comparison:

@@ -156,21 +156,31 @@ def test_a_number_leads_by_clicks_to_its_dataset(page: WebDriver) -> None:
     shown = number.text
     click(page, "[data-place='T2/castle/1shot_hm'] a")
     assert dialog.is_displayed() and page.find_element(By.ID, "chain-title").text == shown
-    for words in ("T2, CASTLE", "mini-castle-1shot/0/tasks.parquet", "dvc repro evaluate@mini-castle-1shot"):
+    reading = "T2, CASTLE: HM of CASTLE, mini, 1-shot; 5 ways, labels seen and unseen; 64 tasks"
+    for words in (reading, "mini-castle-1shot/0/tasks.parquet", "dvc repro evaluate@mini-castle-1shot"):
         assert words in dialog.text
     click(page, "#chain .step summary")
     for title, link in (
-        ("Evaluation mini-castle-1shot", "Training mini-castle-1shot"),
-        ("Training mini-castle-1shot", "Pre-training mini-linear"),
-        ("Pre-training mini-linear", "Dataset mini"),
+        ("Evaluation mini-castle-1shot, seed 0", "Training mini-castle-1shot, seed 0"),
+        ("Training mini-castle-1shot, seed 0", "Pre-training mini-linear, seed 0"),
+        ("Pre-training mini-linear, seed 0", "Dataset mini, seed 0"),
     ):
         step = opened_step(page, title)
         page.execute_script("arguments[0].click()", step.find_element(By.LINK_TEXT, link))
-    dataset = opened_step(page, "Dataset mini")
+    dataset = opened_step(page, "Dataset mini, seed 0")
     page.execute_script("arguments[0].click()", dataset.find_element(By.CSS_SELECTOR, "details details summary"))
     assert '"stage_of": "mini"' in dataset.text
     click(page, "#chain form button")
     assert not dialog.is_displayed()
+
+
+def test_a_number_leads_to_the_tables_and_claims_that_read_it(page: WebDriver) -> None:
+    for target in ("T3", "claim-hm-mini-1shot-5"):
+        click(page, "[data-place='T2/castle/1shot_hm'] a")
+        assert page.find_element(By.CSS_SELECTOR, "#chain dd summary").text.endswith(" read it")
+        click(page, f"#chain dd a[href='#{target}']")
+        assert not page.find_element(By.ID, "chain").is_displayed()
+        assert page.execute_script("return location.hash") == f"#{target}"
 
 
 def test_every_step_leads_to_the_users_own_run(page: WebDriver, paper: Paper) -> None:
@@ -182,7 +192,7 @@ def test_every_step_leads_to_the_users_own_run(page: WebDriver, paper: Paper) ->
 
 
 def test_every_number_of_ours_is_clickable(page: WebDriver) -> None:
-    click(page, "#table-measures tbody tr:nth-child(2) td:nth-child(5)")
+    click(page, "#table-measures tbody tr:nth-child(2) td:nth-child(6)")
     cell = page.find_element(By.CSS_SELECTOR, "#table-measures tbody tr:nth-child(2)").get_attribute("data-cell")
     assert f"{cell}/0/tasks.parquet" in page.find_element(By.ID, "chain").text
     unlinked = "return [...document.querySelectorAll('#tables .ours')].filter(each => !each.closest('a')).length"
@@ -254,10 +264,22 @@ def test_claims_name_methods_and_link_to_what_shows_them(page: WebDriver) -> Non
 def test_all_measures_come_with_intervals_and_as_csv(page: WebDriver) -> None:
     address_of_csv = page.find_element(By.ID, "measures-csv").get_attribute("href")
     lines = base64.b64decode(address_of_csv.split(",")[1]).decode().splitlines()
-    assert lines[0].startswith("cell,ways,tasks,seeds,measure,mean,interval_tasks")
-    assert any(line.startswith("mini-castle-1shot,5,64,1,hm,") for line in lines)
-    row = page.find_element(By.CSS_SELECTOR, "#table-measures tr[data-cell='mini-castle-1shot'] td:nth-child(4)")
-    assert "±" in row.text
+    assert lines[0] == "cell,protocol,way,tasks,seeds,measure,mean,interval,interval_tasks"
+    for evaluation in ("gfsl,5,64,1,hm", "fsl,5,64,1,u_u", "seen,64,64,1,syn_s"):
+        assert any(line.startswith(f"mini-castle-1shot,{evaluation},") for line in lines)
+    row = page.find_element(By.CSS_SELECTOR, "#table-measures tr[data-cell='mini-castle-1shot']")
+    cells = [cell.text for cell in row.find_elements(By.TAG_NAME, "td")]
+    assert cells[:4] == ["CASTLE, mini, 1-shot", "seen and unseen", "5", "64"] and "±" in cells[4]
+
+
+def test_a_long_table_scrolls_below_its_header(page: WebDriver) -> None:
+    script = (
+        "const box = document.getElementById('table-measures').parentElement; box.scrollTop = 2000;"
+        "const top = element => element.getBoundingClientRect().top;"
+        "return [box.clientHeight / innerHeight, box.scrollTop, top(box.querySelector('th')) - top(box)];"
+    )
+    share_of_screen, scrolled, header = page.execute_script(script)
+    assert share_of_screen < 1 and scrolled > 1000 and 0 <= header < 5
 
 
 def test_a_training_is_drawn_with_loss_and_validation_apart(page: WebDriver) -> None:

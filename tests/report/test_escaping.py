@@ -106,7 +106,7 @@ def test_the_report_shows_hostile_text_as_text() -> None:
     measured = Cell(HOSTILE, HOSTILE, 1)
     cell = CellView(measured.name, (HOSTILE,), (origin,), HOSTILE)
     hard, pair = ClassView(*[HOSTILE] * 6), PairView(HOSTILE, HOSTILE, (HOSTILE, HOSTILE), HOSTILE)
-    shares = {HOSTILE: [0.5]}
+    shares, number = {HOSTILE: [0.5]}, Measure(HOSTILE, 1.0, 0.1, 0.2)
     dataset = DatasetView(HOSTILE, 5, 1, (HOSTILE,), (hard,), (pair,), ((HOSTILE, HOSTILE, 1),), (HOSTILE,), shares)
     page = render_report(
         PAPER / "templates",
@@ -116,9 +116,7 @@ def test_the_report_shows_hostile_text_as_text() -> None:
         figures=[],
         claims=[],
         cells=[cell],
-        measures=[
-            MeasuresRow(measured.name, 5, 1, 1, (Measure(HOSTILE, 1.0, 0.1, 0.2), *[None] * (len(MEASURES) - 1)))
-        ],
+        measures=[MeasuresRow(measured.name, "gfsl", 5, 1, 1, (number, *[None] * (len(MEASURES) - 1)))],
         datasets=[dataset],
         distributions={HOSTILE: {"seeds": {HOSTILE: HOSTILE}}},
         trainings={measured.name: [{"seed": HOSTILE}]},

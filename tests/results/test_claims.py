@@ -49,8 +49,8 @@ HM = {
     "acastle": 68.0,
     "lwf": 58.0,
     "icarl": 59.0,
-    "castle_adapted": 66.3,
-    "acastle_adapted": 68.4,
+    "castle_adapted": 66.8,
+    "acastle_adapted": 68.8,
 }
 GAIN = {"ifsl": 6.0, "l2ml": 35.0, "dfsl": 2.0, "mc_knn": 55.0, "mc_protonet": 54.0, "protonet": 43.6}
 ABLATED_HM = {"scratch": 40.0, "classifiers1": 64.0, "classifiers128": 66.5, "classifiers256": 67.0, "postavg": 66.0}
@@ -105,6 +105,7 @@ def test_every_claim_is_open_where_trainings_differ_more_than_methods() -> None:
 def test_orders_are_tied_where_all_methods_are_equal() -> None:
     tied = {key for key, verdict in verdicts(lambda _: 50.0).items() if verdict == "tied"}
     assert {"hm-mini-1shot-5", "acc-5shot", "domains-office", "classifiers", "synthesis-over", "ausuc-all"} <= tied
+    assert {"adaptation-castle", "adaptation-acastle"} <= tied, "a gain is one beyond half a point, like any other"
 
 
 def test_every_claim_is_open_without_records() -> None:
