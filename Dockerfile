@@ -1,8 +1,9 @@
 # The whole replication in a container:
 #
 #   docker build --tag castle .
-#   docker run --rm --volume "$PWD/out:/castle/paper" castle          # tools/repro on the embedded benchmark
-#   docker run --rm --gpus all castle tools/test                      # any other tool
+#   docker run --name castle castle                   # tools/repro on the embedded benchmark
+#   docker cp castle:/castle/paper out                # what it rendered
+#   docker run --rm --gpus all castle tools/test      # any other tool
 FROM python:3.12-slim-bookworm
 
 RUN apt-get update \
