@@ -130,8 +130,12 @@ class PretrainingBudget(Climb):
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """Of one benchmark: budgets of pre-training, settings by method, and their budgets."""
+    """Of one benchmark: budgets of pre-training, settings by method, and their budgets.
 
+    `amp` is the number format that the trainings behind all of them computed in.
+    """
+
+    amp: str = "none"
     pretraining: tuple[PretrainingBudget, ...] = ()
     settings: dict[str, ChosenSetting] = field(default_factory=dict)
     budgets: tuple[Budget, ...] = ()

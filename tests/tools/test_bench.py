@@ -23,6 +23,7 @@ PROMISED = {
     *("eval_castle_5way", "eval_acastle_5way", "eval_castle_20way", "eval_acastle_20way", "eval_castle_5way_map"),
     *("head_castle_64", "head_castle_256", "head_acastle_64", "head_acastle_256"),
     *("train_castle_28px", "train_castle_32px", "pretrain_28px"),
+    *("bf16_28px", "bf16_32px"),
     *("sampling_20way", "decode", "peak_fraction", "step_castle_64", "step_acastle_64"),
     *("eval_castle_5way_encoder", "eval_castle_20way_encoder"),
     *("growth_1k_tasks", "growth_10k_tasks", "growth_100k_tasks"),

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from stages.settings.resolving import Resolver
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
+from tools.tuning import formats  # noqa: E402
 from tools.tuning.choices import Choices, read_choices  # noqa: E402
 from tools.tuning.declaring import as_markdown, lines_for_params, put_into  # noqa: E402
 from tools.tuning.search import Search  # noqa: E402
@@ -202,6 +204,17 @@ def test_one_seed_is_not_enough_for_a_plateau() -> None:
         Search(CHOICES, RESOLVER.with_params(replace(PARAMS, seeds=(0,))), lambda _: [])
 
 
+def test_numbers_of_two_formats_are_not_compared() -> None:
+    in_bf16 = replace(PARAMS, precision=replace(PARAMS.precision, amp="bf16"))
+    other = Search(CHOICES, RESOLVER.with_params(in_bf16), lambda _: [])
+    begun = other.begin(Tuning())
+    assert begun.amp == "bf16" and "computed in bf16" in as_markdown(Tunings({"glyphs": begun}))
+    found = search().tuned(search().begin(Tuning()), "mini", 1, ["dfsl"])
+    assert search().begin(found) == found and "bf16" not in as_markdown(Tunings({"glyphs": found}))
+    with pytest.raises(BadInput, match="precision.amp is bf16, expected none as in paper/tuning.json"):
+        other.begin(found)
+
+
 @pytest.mark.parametrize(
     ("dataset", "shot", "asked", "sentence"),
     [
@@ -303,3 +316,22 @@ def test_a_scale_that_is_none_is_named_and_stays(tmp_path: Path, content: str) -
     with pytest.raises(BadInput, match="laptop.yaml: "):
         put_into(scale, {"datasets": {}, "methods": {}})
     assert scale.read_text() == content
+
+
+def test_formats_are_compared_seed_by_seed() -> None:
+    def outcomes(trials: Iterable[Any]) -> list[Outcome]:
+        """A quarter of a point more in bf16, give or take a little between seeds."""
+        found = []
+        for trial in trials:
+            seed, bf16 = trial.settings.seed, trial.settings.precision.amp == "bf16"
+            found.append(Outcome(hm=50.0 + seed, cal_hm=60.0, ausuc=40.0 + 2 * seed + bf16 * (0.25 + 0.01 * seed)))
+        return found
+
+    lines = list(formats.table(RESOLVER, CHOICES, SimpleNamespace(outcomes=outcomes), "bf16"))
+    assert len(lines) == 2 + 1 + len(CHOICES.methods)
+    # 0.25 and 0.26, in the mean 0.255: Student's t of one degree of freedom is 12.7, their standard error 0.005.
+    assert lines[2] == "| pre-training | 41.00 | 1.41 | +0.00 ± 0.00 | +0.00 ± 0.00 | +0.25 ± 0.06 |"
+    assert set(formats.roles(CHOICES)) == {"standard", "cosine"}
+    one = RESOLVER.with_params(replace(PARAMS, seeds=(0,)))
+    with pytest.raises(BadInput, match=r"lists the seeds \[0\], expected at least 2"):
+        list(formats.table(one, CHOICES, SimpleNamespace(outcomes=outcomes), "bf16"))

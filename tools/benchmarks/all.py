@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, Callable[[int], dict[str, float]]] = {
     **{name: partial(bench_heads, name) for name in HEAD_CASES},
     **{name: partial(steps.bench_steps, name) for name in steps.CASES},
     **{name: partial(training.bench_training, name) for name in training.CASES},
+    **{name: partial(training.bench_bf16, name) for name in training.BF16_CASES},
     "decode": partial(bench_decoding, decode),
     "decode_reduced": partial(bench_decoding, decode_reduced),
     **{name: partial(growth.bench_growth, name) for name in (*growth.TASKS, *growth.SEEN)},

@@ -61,11 +61,19 @@ def as_yaml(lines: dict[str, Any]) -> str:
 
 def as_markdown(tunings: Tunings) -> str:
     """For each benchmark three tables: pre-training's budgets, the settings that were compared, and their budgets."""
-    parts = [
-        "\n".join([f"# {name}", "", *_pretraining(tuning), "", *_settings(tuning), "", *_budgets(tuning), ""])
-        for name, tuning in tunings.benchmarks.items()
-    ]
+    parts = ["\n".join([f"# {name}", "", *_all_of(tuning), ""]) for name, tuning in tunings.benchmarks.items()]
     return "\n".join(parts)
+
+
+def _all_of(tuning: Tuning) -> Iterator[str]:
+    if tuning.amp != "none":
+        yield f"Trainings computed in {tuning.amp} (`precision.amp`), evaluations in float32."
+        yield ""
+    yield from _pretraining(tuning)
+    yield ""
+    yield from _settings(tuning)
+    yield ""
+    yield from _budgets(tuning)
 
 
 def _pretraining(tuning: Tuning) -> Iterator[str]:

@@ -35,6 +35,14 @@ class Search:
     def seeds(self) -> tuple[int, ...]:
         return self.resolver.params.seeds[: self.choices.seeds]
 
+    def begin(self, before: Tuning) -> Tuning:
+        """What was chosen before, to be added to; raises BadInput where its trainings computed in another format."""
+        amp = self.resolver.params.precision.amp
+        if before != Tuning(amp=before.amp) and before.amp != amp:
+            message = f"{paths.PARAMS}: precision.amp is {amp}, expected {before.amp} as in {paths.TUNED}"
+            raise BadInput(f"{message}, or that benchmark removed from there: one format makes numbers comparable")
+        return replace(before, amp=amp)
+
     def names(self, dataset: str, shot: int, asked: list[str]) -> list[str]:
         """The methods to be tuned there: those asked for and their kin, or all; raises BadInput for what is not there.
 
