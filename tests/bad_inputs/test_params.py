@@ -154,6 +154,7 @@ TABLE: dict[str, Row] = {
         PLAN,
         "a is '\\ud800', expected text that can be printed",
     ),
+    "a row of the paper's own": (params(paper__rows=["castle"]), PLAN, "paper.rows has castle, expected methods that"),
     "a misspelt dataset": (params(dataset="minii"), PLAN, "dataset is 'minii', expected one of mini"),
     "a dataset that is not named": (nothing, "stages episodes maxi", "'maxi', expected one of: mini"),
 }
