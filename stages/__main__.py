@@ -66,7 +66,7 @@ def run_one(arguments: list[str]) -> int:
             try:
                 return forkserver.follow(*forkserver.hand_over(arguments))
             except forkserver.NoAnswer as reason:
-                print(f"the fork server does not answer ({reason}); this stage runs without it", file=sys.stderr)
+                print(f"the fork server cannot be used ({reason}); this stage runs without it", file=sys.stderr)
         return forkserver.run_stage(arguments)
 
 

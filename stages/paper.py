@@ -72,7 +72,7 @@ def render(
             rows=settings.rows,
             way=settings.way,
             query=settings.query,
-            reproduce=lambda cell: f"dvc repro {settings.stages.get(cell, f'evaluate@{cell}')}",
+            reproduce=lambda cell: f"dvc repro {settings.stages[cell]}" if cell in settings.stages else "",
             contents=contents,
             same_classes=same_classes,
             trained=[name for name in settings.methods if method_class(name).default_training is not None],

@@ -1,9 +1,10 @@
-"""The README names only tools, pictures and parameters that exist."""
+"""The README names only tools, pictures and parameters that exist, and all documents only stages that DVC has."""
 
 import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -23,6 +24,18 @@ def test_every_experiment_command_names_known_parameters() -> None:
     params = (ROOT / "params.yaml").read_text()
     for name in re.findall(r"-S (\w+)=", README):
         assert re.search(rf"^{name}:", params, re.MULTILINE), name
+
+
+def test_every_stage_that_is_named_for_dvc_exists() -> None:
+    documents = [*ROOT.glob("*.md"), *(file for file in (ROOT / "tools").iterdir() if file.is_file())]
+    named = {
+        (found["file"] or "dvc.yaml", found["stage"])
+        for document in documents
+        for found in re.finditer(r"`dvc repro (?:(?P<file>[\w/]+\.yaml):)?(?P<stage>[a-z_]+)[@`]", document.read_text())
+    }
+    assert len(named) > 3
+    for file, stage in named:
+        assert stage in yaml.safe_load((ROOT / file).read_text())["stages"], f"{file}:{stage}"
 
 
 def test_the_verdicts_are_those_of_the_rendered_claims() -> None:

@@ -45,9 +45,9 @@ def audit_npm(folder: Path) -> Audit:
     return read_npm_audit(_call(["npm", "audit", "--omit=dev", "--json"], folder, codes=(0, 1)))
 
 
-def read_pip_audit(said: str) -> Audit:
+def read_pip_audit(output: str) -> Audit:
     """pip-audit ends well where it skipped every package; here those are counted."""
-    packages = _json(said, "pip-audit").get("dependencies", [])
+    packages = _json(output, "pip-audit").get("dependencies", [])
     skipped = [package for package in packages if "skip_reason" in package]
     findings = tuple(
         f"{package['name']} {package['version']}: {one['id']}, mended in {', '.join(one['fix_versions']) or 'none'}"
@@ -58,9 +58,9 @@ def read_pip_audit(said: str) -> Audit:
     return Audit("pip-audit", len(packages) - len(skipped), findings, reason)
 
 
-def read_npm_audit(said: str) -> Audit:
+def read_npm_audit(output: str) -> Audit:
     """npm audit gives an error as JSON too."""
-    facts = _json(said, "npm audit")
+    facts = _json(output, "npm audit")
     if "metadata" not in facts:
         return Audit("npm audit", 0, (), one_line(facts.get("message") or facts))
     ranked = sorted(facts["vulnerabilities"].values(), key=lambda one: SEVERITIES.index(one["severity"]))
@@ -68,12 +68,12 @@ def read_npm_audit(said: str) -> Audit:
     return Audit("npm audit", facts["metadata"]["dependencies"]["total"], findings)
 
 
-def _json(said: str, name: str) -> dict[str, Any]:
+def _json(output: str, name: str) -> dict[str, Any]:
     try:
-        return dict(json.loads(said))
+        return dict(json.loads(output))
     except (ValueError, TypeError) as error:
-        heard = one_line(said)[:200] or "nothing"
-        raise BadInput(f"{name} said {heard!r}, expected JSON; run it by hand to see why") from error
+        found = one_line(output)[:200] or "nothing"
+        raise BadInput(f"{name} printed {found!r}, expected JSON; run it by hand to see why") from error
 
 
 def _call(command: Sequence[str], folder: Path, codes: tuple[int, ...] = (0,)) -> str:
@@ -82,6 +82,6 @@ def _call(command: Sequence[str], folder: Path, codes: tuple[int, ...] = (0,)) -
     except OSError as error:
         raise BadInput(f"{command[0]} cannot be run ({error.strerror}); install it first") from error
     if done.returncode not in codes:
-        said = one_line(done.stderr)[-300:]
-        raise BadInput(f"{Path(command[0]).name} failed: {said}; see whether the network is there")
+        reason = one_line(done.stderr)[-300:]
+        raise BadInput(f"{Path(command[0]).name} failed: {reason}; see whether the network is there")
     return done.stdout

@@ -95,7 +95,7 @@ def hand_over(arguments: list[str]) -> tuple[socket.socket, int]:
         return connection, child
     except TimeoutError:
         connection.close()
-        raise NoAnswer(f"nothing was heard within {ANSWER_SECONDS:.0f} s") from None
+        raise NoAnswer(f"no answer within {ANSWER_SECONDS:.0f} s") from None
     except OSError as error:
         connection.close()
         raise NoAnswer(error.strerror or type(error).__name__) from None

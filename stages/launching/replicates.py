@@ -102,10 +102,10 @@ class Children:
                 process_group=0,  # an interrupt at the terminal reaches it through us, once
             )
             self.running.add(child)
-        told = threading.Thread(target=_pass_on, args=(child.stdout, sys.stdout, ask))
-        told.start()
+        output = threading.Thread(target=_pass_on, args=(child.stdout, sys.stdout, ask))
+        output.start()
         _pass_on(child.stderr, sys.stderr, ask)
-        told.join()
+        output.join()
         code = child.wait()
         with self.lock:
             self.running.discard(child)

@@ -84,5 +84,5 @@ def read_grid(root: Path = Path()) -> Grid:
 
 
 def read_grid_file(file: Path) -> Grid:
-    """The same of a grid that lies elsewhere."""
+    """Read and check a grid in another file."""
     return checked(Grid, read_mapping(file, "the cells of the paper, a line each"), str(file))

@@ -72,7 +72,7 @@ class Classifier(Named):
 @with_config(STRICT)
 @dataclass(frozen=True)
 class TaskList:
-    """A number of tasks, each with so many ways."""
+    """How many tasks to draw, and the ways of each."""
 
     way: Count
     tasks: Annotated[int, Field(ge=2, le=10**9)]  # an interval needs two

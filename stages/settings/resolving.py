@@ -156,8 +156,14 @@ class Resolver:
     def paper(self) -> PaperSettings:
         """Of rendering the paper; `methods` are those whose cards it shows."""
         params = self.params
-        named = {line.method for line in self.grid.lines().values()} | set(params.paper.rows)
-        methods = sorted(named | {need.cell.method for need in required_cells()})
+        named, own = (
+            {line.method for line in self.grid.lines().values()},
+            {need.cell.method for need in required_cells()},
+        )
+        if known := sorted(own & set(params.paper.rows)):
+            message = f"paper.rows has {known[0]}, expected methods that the paper lacks"
+            raise BadInput(f"{message}; remove it, its rows are in the tables")
+        methods = sorted(named | own | set(params.paper.rows))
         return PaperSettings(
             seeds=params.seeds,
             benchmark=params.benchmark,
@@ -236,7 +242,9 @@ class Resolver:
         episodes = self.episodes(params.dataset)
         ways = tuple(entry.way for entry in episodes.test)
         own: dict[str, Any] = {"options": params.own.options, "training": params.own.training}
-        return StartedLine(**where, **own, ways=ways, seen=bool(episodes.seen), pretrained=method.pretraining)
+        line = StartedLine(**where, **own, ways=ways, seen=bool(episodes.seen), pretrained=method.pretraining)
+        self._require_role(f"repro/methods/{params.method}.py: pretraining", line)
+        return line
 
     @cached_property
     def _way(self) -> int:
@@ -259,14 +267,21 @@ class Resolver:
             raise BadInput(f"{place}: dataset is {line.dataset!r}, expected one of {known}")
         method_class(line.method)
         if isinstance(line, StartedLine):
-            roles = [*self.params.pretraining.classifiers, *([RANDOM] if line.dataset in self.grid.random else [])]
-            if line.pretrained not in roles:
-                raise BadInput(f"{place}: pretrained is {line.pretrained!r}, expected one of {', '.join(roles)}")
+            self._require_role(f"{place}: pretrained", line)
             self.training(place, line)
+        if place in self.grid.untrained and method_class(line.method).default_training is not None:
+            message = f"{place}: {line.method} has a training, which a line of `untrained` leaves out"
+            raise BadInput(f"{message}; put it under `trained`")
         shots = self.episodes(line.dataset).shots
         if line.shot not in shots:
             message = f"{place}: shot is {line.shot}, {line.dataset} has stored tasks of {list(shots)} shots"
             raise BadInput(f"{message}; add it to episodes.shots, or to those of datasets.{line.dataset}")
+
+    def _require_role(self, place: str, line: StartedLine) -> None:
+        """Raise BadInput where no backbone has the role that the line starts from."""
+        roles = [*self.params.pretraining.classifiers, *([RANDOM] if line.dataset in self.grid.random else [])]
+        if line.pretrained not in roles:
+            raise BadInput(f"{place} is {line.pretrained!r}, expected one of {', '.join(roles)}")
 
     def _stored_ways(self, ways: tuple[Way, ...], dataset: str, place: str) -> tuple[int, ...]:
         """Numbers of ways, `all` as the most that there are; raises BadInput where no such tasks are stored."""

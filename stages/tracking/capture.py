@@ -59,12 +59,12 @@ class _Tee:
 
     def write(self, text: str) -> int:
         self._capture.write(text)
-        with nobody_listening(self._stream):
+        with broken_pipe_ignored(self._stream):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with nobody_listening(self._stream):
+        with broken_pipe_ignored(self._stream):
             self._stream.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -88,16 +88,16 @@ def capturing() -> Iterator[Capture]:
 
 
 @contextmanager
-def nobody_listening(stream: TextIO) -> Iterator[None]:
-    """Where the reader of a pipe is gone, let the stream's words go nowhere from now on: no reason to stop working."""
+def broken_pipe_ignored(stream: TextIO) -> Iterator[None]:
+    """Where the reader of a pipe has ended, drop what the stream writes from now on: the work is still wanted."""
     try:
         yield
     except BrokenPipeError:
-        silence(stream)
+        write_to_null(stream)
 
 
-def silence(stream: TextIO) -> None:
-    """Lead an open stream to nowhere; what is still to be written is lost, at the end of the process too."""
+def write_to_null(stream: TextIO) -> None:
+    """Let an open stream write to /dev/null, also what it has buffered."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -10,7 +10,7 @@ from types import FrameType
 from repro.errors import BadInput, one_line
 from repro.files import file_errors_as_bad_input
 from stages.launching.ranks import BAD_INPUT, is_rank, leave_to_launcher
-from stages.tracking.capture import silence
+from stages.tracking.capture import write_to_null
 from stages.tracking.names import printable
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -31,7 +31,7 @@ def bad_input_exits() -> Iterator[None]:
             finally:
                 _write_the_rest()
     except BrokenPipeError:
-        silence(sys.stdout)
+        write_to_null(sys.stdout)
         raise SystemExit(128 + signal.SIGPIPE) from None
     except BadInput as error:
         if is_rank():
@@ -47,9 +47,9 @@ def _write_the_rest() -> None:
         if sys.stdout:  # None where it was closed
             sys.stdout.flush()
     except BrokenPipeError:
-        silence(sys.stdout)
+        write_to_null(sys.stdout)
     except OSError:
-        silence(sys.stdout)
+        write_to_null(sys.stdout)
         raise
 
 

@@ -52,14 +52,14 @@ def record(
     config = {"seed": 0, **plain(values)}
     with bad_input_exits(), signals_exit():
         if is_follower():
-            with _silence():
+            with _output_dropped():
                 return experiment.run_unrecorded(function, settings, config)
         return experiment.run_recorded(function, settings, config, stage, cell, runs)
 
 
 @contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Let the ranks that do not record say nothing but what goes wrong."""
+def _output_dropped() -> Iterator[None]:
+    """Drop the output and warnings of a rank that does not record; its errors stay."""
     warnings.simplefilter("ignore")
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         yield

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -139,9 +140,18 @@ def test_an_edit_of_the_report_or_of_training_re_runs_no_dataset() -> None:
     assert not [file for file in splits if file.is_relative_to("repro/report") or file.is_relative_to("repro/training")]
 
 
-def test_the_code_that_is_left_out_holds_no_value_of_a_result() -> None:
+def test_the_code_that_is_left_out_gives_no_number_to_code_that_decides() -> None:
     """Recording, checking and naming files; settings are compared as values."""
     assert all((ROOT / path).exists() for path in DECIDES_NOTHING)
+    code = Code(ROOT)
+    deciding = set().union(*(files for _, files in before().values()))
+    for file in deciding:
+        for node in ast.walk(ast.parse((ROOT / file).read_text())):
+            given = code.file_of(node.module or "") if isinstance(node, ast.ImportFrom) else None
+            if given and given not in deciding and isinstance(node, ast.ImportFrom):
+                values = vars(import_module(str(node.module)))
+                numbers = [alias.name for alias in node.names if isinstance(values.get(alias.name), int | float)]
+                assert not numbers, f"{file} takes {numbers} from {given}, which no hash covers"
 
 
 def test_every_stage_of_dvc_has_its_settings_and_depends_on_them() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.bad_inputs.asking import Row, grid, nothing, params, removed, written
 
 PLAN = "stages plan"
-KNN = "stages plan && stages evaluate mini-mc_knn-1shot"
+TRAIN = "stages plan && stages train mini-castle-1shot"
 ADAPTED = "stages plan && stages evaluate mini-castle_adapted-1shot"
 
 TABLE: dict[str, Row] = {
@@ -47,9 +47,14 @@ TABLE: dict[str, Row] = {
         "models/cells/none/0: no readable model.json",
     ),
     "pre-training of another kind": (
-        grid(untrained__KNN__method="dfsl"),
-        KNN,
+        grid(trained__CASTLE__method="dfsl"),
+        TRAIN,
         "was pre-trained as normalised, dfsl starts from cosine",
+    ),
+    "a trained method among the untrained": (
+        grid(untrained__KNN__method="castle"),
+        PLAN,
+        "mini-mc_knn-1shot: castle has a training, which a line of `untrained` leaves out; put it under `trained`",
     ),
     "a base without training": (
         params(method="castle_adapted"),

@@ -14,7 +14,7 @@ CASTLE = "methods__castle__training__"
 
 TABLE: dict[str, Row] = {
     # Sources
-    "a source there is not": (params(datasets__mini__source="imagenet"), SPLITS, "source is 'imagenet', expected one"),
+    "a source there is not": (params(datasets__mini__source="imagenet"), SPLITS, "'imagenet', expected one of glyphs"),
     "an analogue there is not": (
         params(datasets__mini__options__analogue="maxi"),
         SPLITS,
@@ -69,7 +69,7 @@ TABLE: dict[str, Row] = {
     "a classifier there is not": (
         params(pretraining__classifiers__standard={"name": "square"}),
         PRETRAIN,
-        "classifier 'square' is unknown",
+        "classifier 'square' is unknown; expected one of linear",
     ),
     "a device there is not": (
         params(machine__device="mps"),

@@ -59,10 +59,10 @@ def test_nobody_else_may_enter_the_folder_that_ray_gets(tmp_path: Path, monkeypa
         told[0].chmod(0o777)
         yield
 
-    monkeypatch.setattr(clusters, "_connected", ray)
+    monkeypatch.setattr(clusters, "_ray_session", ray)
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"):
         monkeypatch.setenv(name, "")  # put back afterwards
-    with clusters.local(1, tmp_path / "log"):
+    with clusters.local_ray(1, tmp_path / "log"):
         assert told[0].parent.stat().st_mode & 0o777 == 0o700
     assert not told[0].parent.exists()
 

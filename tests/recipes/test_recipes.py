@@ -25,6 +25,12 @@ def recipe(name: str) -> str:
     return str(block)
 
 
+def command(change: str) -> list[str]:
+    """The README's command that tries this change."""
+    (found,) = re.findall(rf"`(dvc exp run -S {change}[^`]*)`", README)
+    return str(found).split()
+
+
 @pytest.fixture(scope="module")
 def copied(workspace: tuple[Path, list[str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository with small parameters, in which everything has run, and the new method's file in it."""
@@ -42,7 +48,7 @@ def insert(file: Path, before: str, text: str) -> None:
 
 
 def test_a_method_is_one_file(copied: Path) -> None:
-    done = call(copied, "dvc", "exp", "run", "--set-param", "method=centroid", "--name", "centroid")
+    done = call(copied, *command("method=centroid"))
     assert executed(done) == ["plan", "train_experiment", "evaluate_experiment", "summary_experiment"]
     shown = call(copied, "dvc", "metrics", "show", "--json").stdout
     assert "hm" in shown
@@ -93,7 +99,7 @@ def test_a_dataset_is_one_entry(copied: Path, tmp_path: Path) -> None:
     params = yaml.safe_load((copied / "params.yaml").read_text())
     params["datasets"] |= entry
     (copied / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
-    call(copied, "dvc", "exp", "run", "--set-param", "dataset=flowers", "--name", "flowers", "evaluate_experiment")
+    call(copied, *command("dataset=flowers"))
     assert (copied / "data" / "flowers").is_dir()
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from repro.files import sha256
 from repro.models import create_backbone
 from repro.results.records import read_records
+from stages.settings.grid import read_grid
 from tests.bad_inputs.asking import ask
 from tests.conftest import note_origin, write_tiny_dataset
 from tests.pipeline.small_params import small_params
@@ -174,6 +175,7 @@ def test_an_imported_model_is_measured_by_the_line_that_is_printed(tool, method:
         f"random: []\ntrained: {{}}\nuntrained: {{}}\nadapted:\n{out.splitlines()[-1]}\n"
     )
     cell = f"mini-{method}-1shot-model"
+    assert f"`dvc repro {read_grid(tmp_path).stage_of(cell)}`" in out
     answer = ask(tmp_path, f"stages plan && stages episodes mini && stages evaluate {cell}")
     assert answer.code == 0, answer.said
     records = read_records(tmp_path / "results" / "cells" / cell / "0" / "tasks.parquet")

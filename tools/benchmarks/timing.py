@@ -32,7 +32,7 @@ def interleaved(
 
 
 def interleaved_parts(parts: list[Part], repeats: int, *, clock: Clock = time.perf_counter) -> dict[str, float]:
-    """The same of work in several parts, each timed alone and counted as often as it occurs."""
+    """As `interleaved`, for work in several parts, each timed alone and counted as often as it occurs."""
     for part in parts:
         part.ours()
         part.reference()

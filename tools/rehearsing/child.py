@@ -1,6 +1,6 @@
 """One stage in a process of its own, run and recorded as the pipeline does, and timed.
 
-What a stage's progress bar hears is what is timed: images, lists, steps or tasks. A training is cut to a few steps and
+The moves of a stage's progress bar are timed: images, lists, steps or tasks. A training is cut to a few steps and
 a dataset to a sample after the stage has prepared them, so all else is the stage's own code.
 """
 

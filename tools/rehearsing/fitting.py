@@ -33,7 +33,7 @@ class Step:
     memory_limit: int | None = None  # of the process's address space, in bytes
 
     def of(self, images: int) -> "Step":
-        """The same of another number of images."""
+        """This step with another number of images."""
         return replace(self, images=images)
 
 
@@ -115,7 +115,7 @@ def advice(stage: Stage, found: int, wanted: int) -> str:
     return f"{stage.title}: {most}; {what}{amp}"
 
 
-def memory_advice(told: Measured, stage: Stage) -> str:
+def memory_advice(timed: Measured, stage: Stage) -> str:
     """What to change where an evaluation ran out of memory."""
     have = stage.settings.machine.memory_mb
-    return f"{told.stage} {told.name}: out of memory; lower machine.memory_mb from {have} to {max(1, have // 2)}"
+    return f"{timed.stage} {timed.name}: out of memory; lower machine.memory_mb from {have} to {max(1, have // 2)}"

@@ -1,4 +1,4 @@
-"""What a rehearsed stage's process tells: how it ended, and when its progress bar moved."""
+"""What the process of a rehearsed stage sends back: how it ended, and when its progress bar moved."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ WALL, CPU = 0, 1
 
 @dataclass
 class Bar:
-    """A progress bar as it was told: its unit, when it opened and closed, and how far it was when."""
+    """A progress bar as it moved: its unit, when it opened and closed, and how far it was when."""
 
     unit: str
     opened: Moment

@@ -48,13 +48,13 @@ def memory_lines(rehearsal: Rehearsal, rehearsed: Rehearsed, chosen: Chosen, kno
     lines = list(known.values())
     steps = {stage.key: step for stage, step in steps_of(rehearsal.work, dict(rehearsed.full), rehearsal.device)}
     for stage in chosen.stages:
-        told = rehearsed.measured[stage.key]
-        if told.memory and stage.key in steps and stage.key not in known:
+        timed = rehearsed.measured[stage.key]
+        if timed.memory and stage.key in steps and stage.key not in known:
             lines.append(largest_that_fits(rehearsal, stage, steps[stage.key]))
-        elif told.memory and stage.kind == "evaluate":
-            lines.append(memory_advice(told, stage))
+        elif timed.memory and stage.kind == "evaluate":
+            lines.append(memory_advice(timed, stage))
         elif stage.kind in ("pretrain", "train") and (more := _resident(stage, rehearsed)):
-            lines += _too_large_later(stage, told.gpu_bytes + more, rehearsal.device)
+            lines += _too_large_later(stage, timed.gpu_bytes + more, rehearsal.device)
     return lines
 
 

@@ -60,11 +60,11 @@ class Predictor:
 
     def seconds(self, stage: Stage) -> float | None:
         """How long one replicate of it takes."""
-        told = self.rehearsed.measured.get(self.chosen.stands_for(stage))
-        if told is None or not told.works:
+        timed = self.rehearsed.measured.get(self.chosen.stands_for(stage))
+        if timed is None or not timed.works:
             return None
         predict = getattr(self, f"_{stage.kind}", self._as_measured)
-        return self.rehearsed.start + float(predict(stage, told))
+        return self.rehearsed.start + float(predict(stage, timed))
 
     def bytes(self, stage: Stage) -> int:
         """How large the outputs of one replicate are."""
@@ -86,59 +86,59 @@ class Predictor:
 
     # Each kind
 
-    def _as_measured(self, stage: Stage, told: Measured) -> float:
-        return told.end[self.clock]
+    def _as_measured(self, stage: Stage, timed: Measured) -> float:
+        return timed.end[self.clock]
 
-    def _splits(self, stage: Stage, told: Measured) -> float:
+    def _splits(self, stage: Stage, timed: Measured) -> float:
         """Listing, or choosing classes, is done in full already; decoding and drawing grow with the images."""
         name = stage.settings.dataset
         grows = self.rehearsed.full[name].total / self.rehearsed.samples[name].total
-        return told.end[self.clock] + self.packing(told) * (grows - 1)
+        return timed.end[self.clock] + self.packing(timed) * (grows - 1)
 
-    def packing(self, told: Measured) -> float:
+    def packing(self, timed: Measured) -> float:
         """Seconds that a sample's images took to be decoded or drawn."""
-        bar = told.bar
+        bar = timed.bar
         listed = [moment for moment, number in bar.ticks if number == 0]
         return bar.ticks[-1][0][self.clock] - (listed or [bar.opened])[-1][self.clock]
 
-    def _episodes(self, stage: Stage, told: Measured) -> float:
+    def _episodes(self, stage: Stage, timed: Measured) -> float:
         """Each list grows with its blocks of tasks."""
-        size, short = self.rehearsed.full[stage.settings.dataset], self.rehearsed.settings[told.stage, told.name]
-        spans = told.bar.spans(self.clock)
+        size, short = self.rehearsed.full[stage.settings.dataset], self.rehearsed.settings[timed.stage, timed.name]
+        spans = timed.bar.spans(self.clock)
         grown = [
             span * (_blocks(full) / _blocks(less) - 1)
             for span, full, less in zip(
                 spans, _specs(stage.settings.episodes, size), _specs(short.episodes, size), strict=True
             )
         ]
-        return told.end[self.clock] + sum(grown)
+        return timed.end[self.clock] + sum(grown)
 
-    def _pretrain(self, stage: Stage, told: Measured) -> float:
+    def _pretrain(self, stage: Stage, timed: Measured) -> float:
         settings = stage.settings
         full, sample = self.rehearsed.full[settings.dataset], self.rehearsed.samples[settings.dataset]
         rows = full.stored_rows / self.rehearsed.embedded(settings.dataset, sample.stored_rows)
         if settings.random:
-            return told.end[self.clock] * rows
-        pace, epochs = self._pace(told), settings.pretraining.epochs
+            return timed.end[self.clock] * rows
+        pace, epochs = self._pace(timed), settings.pretraining.epochs
         episodes = self.work.resolver.episodes(settings.dataset)
         drawn = episodes.calibration * settings.way * (settings.shot + episodes.query)
         validated = self.rehearsed.embedded(settings.dataset, sizes.drawn_images(drawn, sample.images["val"]))
         grown = sizes.drawn_images(drawn, full.images["val"]) / validated
         steps = epochs * (full.images["train"] // settings.pretraining.batch)
-        pace = replace(pace, step=pace.step * settings.pretraining.batch / told.facts["images"])
+        pace = replace(pace, step=pace.step * settings.pretraining.batch / timed.facts["images"])
         return self._trained(settings, pace, steps, epochs, grown, rows, warming=pace.warming)
 
-    def _train(self, stage: Stage, told: Measured) -> float:
+    def _train(self, stage: Stage, timed: Measured) -> float:
         settings, name = stage.settings, stage.settings.dataset
         full, sample = self.rehearsed.full[name], self.rehearsed.samples[name]
         rows = full.stored_rows / self.rehearsed.embedded(name, sample.stored_rows)
         if settings.training is None:
-            return told.end[self.clock] * rows
-        pace = self._pace(told)
+            return timed.end[self.clock] * rows
+        pace = self._pace(timed)
         remembered = method_class(settings.method).remembers
         embedded = [one.images["val"] + one.images["seen_val"] + one.exemplars(remembered) for one in (full, sample)]
         spec, learns = batch_of(settings, full.seen)
-        measured_images = told.facts["images"]
+        measured_images = timed.facts["images"]
         step = pace.step * (images_of(spec) / measured_images if learns else 1.0)
         trained_on = self.rehearsed.embedded(name, sample.images["train"])
         warming = pace.warming * (1.0 if learns else full.images["train"] / trained_on)
@@ -155,11 +155,11 @@ class Predictor:
         trained = steps * pace.step + checkpoints * pace.checkpoint
         return pace.before + warming + trained + (1 + validations) * pace.validation * validated + pace.after * rows
 
-    def _evaluate(self, stage: Stage, told: Measured) -> float:
-        settings, short = stage.settings, self.rehearsed.settings[told.stage, told.name]
-        rates, extra = self._rates(told, short)
+    def _evaluate(self, stage: Stage, timed: Measured) -> float:
+        settings, short = stage.settings, self.rehearsed.settings[timed.stage, timed.name]
+        rates, extra = self._rates(timed, short)
         grid = len(method_class(settings.method).tuning_grid)
-        before = told.bar.opened[self.clock]
+        before = timed.bar.opened[self.clock]
         if grid > 1:
             usual = self._usual_opening()
             before = usual + max(0.0, before - usual) * settings.selection.tasks / short.selection.tasks
@@ -167,7 +167,7 @@ class Predictor:
         joint = {("overlap", way): rates["gfsl", way] for way in settings.ways}
         lists = self._lists(settings, settings.limit)
         measured = sum(number * {**joint, **rates}[kind, way] for kind, way, number in lists)
-        return before + extra + measured + told.end[self.clock] - told.bar.closed[self.clock]
+        return before + extra + measured + timed.end[self.clock] - timed.bar.closed[self.clock]
 
     # Parts
 
@@ -187,9 +187,9 @@ class Predictor:
             training = training.from_random_weights(more, start.pretraining)
         return training.steps, -(-training.steps // training.validate_every)
 
-    def _pace(self, told: Measured) -> Pace:
+    def _pace(self, timed: Measured) -> Pace:
         """Before the first step comes a validation, after every even one a checkpoint, after the last a validation."""
-        bar = told.bar
+        bar = timed.bar
         moments = [(moment[self.clock], number) for moment, number in bar.ticks if number > 0]
         spans = [after[0] - before[0] for before, after in zip(moments, moments[1:], strict=False)]
         inner = spans[:-1] or spans
@@ -200,12 +200,12 @@ class Predictor:
         validation = max(0.0, spans[-1] - step)
         first = moments[0][0] - bar.opened[self.clock]
         warming = max(0.0, first - step - validation)
-        after = told.end[self.clock] - moments[-1][0]
+        after = timed.end[self.clock] - moments[-1][0]
         return Pace(bar.opened[self.clock], warming, step, validation, checkpoint, after)
 
-    def pace(self, told: Measured) -> Pace | None:
+    def pace(self, timed: Measured) -> Pace | None:
         """Of a training that was rehearsed."""
-        return self._pace(told) if told.works and told.bars and told.facts.get("steps") else None
+        return self._pace(timed) if timed.works and timed.bars and timed.facts.get("steps") else None
 
     def _lists(self, settings: Any, limit: int | None) -> Iterator[tuple[str, int, int]]:
         """Kind, ways and tasks of every list, in the order of an evaluation."""
@@ -225,11 +225,11 @@ class Predictor:
         if settings.seen:
             yield "seen", 0, capped(episodes.seen)
 
-    def _rates(self, told: Measured, short: Any) -> tuple[dict[tuple[str, int], float], float]:
+    def _rates(self, timed: Measured, short: Any) -> tuple[dict[tuple[str, int], float], float]:
         """Seconds per task of each list; and what came before the first list, which counts once."""
-        at = {number: moment[self.clock] for moment, number in told.bar.ticks}
+        at = {number: moment[self.clock] for moment, number in timed.bar.ticks}
         rates: dict[tuple[str, int], float] = {}
-        done, before = 0, told.bar.opened[self.clock]
+        done, before = 0, timed.bar.opened[self.clock]
         for kind, way, number in self._lists(short, short.limit):
             done += number
             rates[kind, way] = (at[done] - before) / number
@@ -241,16 +241,16 @@ class Predictor:
         rates["val", first] = usual
         return rates, extra
 
-    def rates(self, told: Measured) -> dict[tuple[str, int], float]:
+    def rates(self, timed: Measured) -> dict[tuple[str, int], float]:
         """Seconds per task of each list of an evaluation that was rehearsed."""
-        return self._rates(told, self.rehearsed.settings[told.stage, told.name])[0]
+        return self._rates(timed, self.rehearsed.settings[timed.stage, timed.name])[0]
 
     def _usual_opening(self) -> float:
         """Seconds before an evaluation that has nothing to choose begins to score."""
         found = [
-            told.bar.opened[self.clock]
-            for (kind, _), told in self.rehearsed.measured.items()
-            if kind == "evaluate" and told.works
+            timed.bar.opened[self.clock]
+            for (kind, _), timed in self.rehearsed.measured.items()
+            if kind == "evaluate" and timed.works
         ]
         return min(found)
 

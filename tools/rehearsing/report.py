@@ -51,31 +51,31 @@ def stage_lines(predictor: Predictor, stages: Sequence[Stage]) -> list[str]:
     """A row of the table for every stage of the full pipeline."""
     lines = [f"| {' | '.join(HEAD)} |", "|---|---" + "|---:" * (len(HEAD) - 2) + "|"]
     for stage in stages:
-        told = predictor.rehearsed.measured.get(predictor.chosen.stands_for(stage))
+        timed = predictor.rehearsed.measured.get(predictor.chosen.stands_for(stage))
         own = predictor.chosen.stands_for(stage) == stage.key
-        state = "not run" if told is None else "works" if told.works else "**fails**"
-        if told is not None and not own:
-            state = f"as {told.name}" if told.works else state
+        state = "not run" if timed is None else "works" if timed.works else "**fails**"
+        if timed is not None and not own:
+            state = f"as {timed.name}" if timed.works else state
         seconds = predictor.seconds(stage)
         full = "?" if seconds is None else clock(seconds)
-        cells = (stage.title, state, *_speeds(predictor, told), full, _bytes(predictor.bytes(stage)))
+        cells = (stage.title, state, *_speeds(predictor, timed), full, _bytes(predictor.bytes(stage)))
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
-def _speeds(predictor: Predictor, told: Measured | None) -> tuple[str, str, str, str]:
-    if told is None or not told.works:
+def _speeds(predictor: Predictor, timed: Measured | None) -> tuple[str, str, str, str]:
+    if timed is None or not timed.works:
         return "", "", "", ""
     step = images = tasks = ""
-    if told.stage == "splits":
-        images = f"{predictor.rehearsed.samples[told.name].total / max(predictor.packing(told), 1e-9):,.0f}"
-    if pace := predictor.pace(told):
+    if timed.stage == "splits":
+        images = f"{predictor.rehearsed.samples[timed.name].total / max(predictor.packing(timed), 1e-9):,.0f}"
+    if pace := predictor.pace(timed):
         step = f"{1000 * pace.step:,.0f} ms"
-        images = f"{told.facts['images'] / max(pace.step, 1e-9):,.0f}"
-    if told.stage == "evaluate":
-        rates = predictor.rates(told)
+        images = f"{timed.facts['images'] / max(pace.step, 1e-9):,.0f}"
+    if timed.stage == "evaluate":
+        rates = predictor.rates(timed)
         tasks = " ".join(f"{1 / max(rate, 1e-9):,.0f}" for (kind, _), rate in rates.items() if kind == "gfsl")
-    peak = told.gpu_bytes or told.host_bytes
+    peak = timed.gpu_bytes or timed.host_bytes
     return step, images, tasks, _bytes(peak)
 
 
@@ -86,11 +86,11 @@ def _bytes(number: int) -> str:
 def failure_lines(measured: Sequence[Measured]) -> list[str]:
     """Each failed stage in a sentence, with the end of its log."""
     lines: list[str] = []
-    for told in measured:
-        if not told.works:
-            lines += [f"- **{told.stage} {told.name} fails**: {told.problem}", ""]
-            if told.log:
-                lines += ["```", *told.log.rstrip().splitlines()[-20:], "```", ""]
+    for timed in measured:
+        if not timed.works:
+            lines += [f"- **{timed.stage} {timed.name} fails**: {timed.problem}", ""]
+            if timed.log:
+                lines += ["```", *timed.log.rstrip().splitlines()[-20:], "```", ""]
     return lines
 
 

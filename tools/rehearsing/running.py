@@ -1,4 +1,4 @@
-"""The whole rehearsal: a scratch folder, the chosen stages in as many places as the machine has, and what they told."""
+"""The whole rehearsal: a scratch folder, the chosen stages in as many places as the machine has, and what they took."""
 
 import multiprocessing
 import os
@@ -91,7 +91,7 @@ class Rehearsal:
         return HEAVY_STEPS if images * backbone(one.name, size.size).step > STEP else STEPS
 
     def run(self, orders: Sequence[tuple[Stage, Order]]) -> dict[Key, Measured]:
-        """Run all; what needs a stage that failed is not tried. A process that dies is told like any failure."""
+        """Run all; what needs a stage that failed is not tried. A process that dies counts as a failure."""
         waiting = {stage.key: (stage, order) for stage, order in orders}
         measured: dict[Key, Measured] = {}
         running: dict[Any, tuple[Stage, Any, Place]] = {}
@@ -108,9 +108,11 @@ class Rehearsal:
                         running[answer] = stage, process, place
                 for answer in wait(list(running)) if running else ():
                     stage, process, place = running.pop(answer)
-                    measured[stage.key] = told = self._hear(answer, process, stage)
+                    measured[stage.key] = timed = self._received(answer, process, stage)
                     free.append(place)
-                    self.tell(f"{'works' if told.works else 'FAILS'} {stage.title} in {told.end[0]:.1f} s{_why(told)}")
+                    self.tell(
+                        f"{'works' if timed.works else 'FAILS'} {stage.title} in {timed.end[0]:.1f} s{_why(timed)}"
+                    )
         finally:  # an interrupt: what still runs must not write into a folder that goes
             for _, process, _ in running.values():
                 process.kill()
@@ -124,17 +126,17 @@ class Rehearsal:
         theirs.close()
         return ours, process
 
-    def _hear(self, answer: Any, process: Any, stage: Stage) -> Measured:
+    def _received(self, answer: Any, process: Any, stage: Stage) -> Measured:
         try:
-            told: Measured = answer.recv()
+            timed: Measured = answer.recv()
         except EOFError:
             process.join()
             killed = process.exitcode == -signal.SIGKILL
             why = ": killed, perhaps for its memory" if killed else ""
             problem = f"its process ended with {process.exitcode}{why}"
-            told = Measured(stage.kind, stage.name, problem=problem, memory=killed)
+            timed = Measured(stage.kind, stage.name, problem=problem, memory=killed)
         process.join()
-        return told
+        return timed
 
     def _is_ready(self, stage: Stage, waiting: dict[Key, Any], running: dict[Any, Any]) -> bool:
         open_keys = set(waiting) | {each.key for each, _, _ in running.values()}
@@ -145,8 +147,8 @@ class Rehearsal:
             lacking = [need for need in stage.needs if need in measured and not measured[need].works]
             if lacking and stage.kind != "paper":
                 waiting.pop(key)
-                told = Measured(stage.kind, stage.name, problem=f"not tried: {' '.join(lacking[0])} fails")
-                measured[key] = told
+                timed = Measured(stage.kind, stage.name, problem=f"not tried: {' '.join(lacking[0])} fails")
+                measured[key] = timed
 
     def rehearsed(
         self, orders: Sequence[tuple[Stage, Order]], measured: dict[Key, Measured], full: dict[str, DatasetSize]
@@ -176,5 +178,5 @@ def _start_seconds(root: Path) -> float:
     return time.perf_counter() - began
 
 
-def _why(told: Measured) -> str:
-    return "" if told.works else f": {told.problem}"
+def _why(timed: Measured) -> str:
+    return "" if timed.works else f": {timed.problem}"

@@ -20,7 +20,7 @@ STORE_BYTES = 80 << 20  # the smallest that Ray takes; nothing but exit codes go
 
 
 @contextmanager
-def local(cpus: int, log: Path) -> Iterator[RayEngine]:
+def local_ray(cpus: int, log: Path) -> Iterator[RayEngine]:
     """Start Ray on this machine alone, for this call alone: closed to the network and to other users."""
     folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # short: a socket's path has at most 107 bytes
     os.environ |= {
@@ -30,14 +30,16 @@ def local(cpus: int, log: Path) -> Iterator[RayEngine]:
     }
     try:
         inner = f"{folder}/ray"  # Ray opens the folder that it is given to everybody; nobody else may enter ours
-        with _connected(log, num_cpus=cpus, include_dashboard=False, object_store_memory=STORE_BYTES, _temp_dir=inner):
+        with _ray_session(
+            log, num_cpus=cpus, include_dashboard=False, object_store_memory=STORE_BYTES, _temp_dir=inner
+        ):
             yield RayEngine()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def joined(address: str, log: Path) -> Iterator[RayEngine]:
+def running_ray(address: str, log: Path) -> Iterator[RayEngine]:
     """Join a running cluster from one of its nodes; raises BadInput where that is not possible."""
     if "://" in address:
         raise BadInput(f"{address} is a remote client's address; run tools/cluster on a node, with --address auto")
@@ -47,12 +49,12 @@ def joined(address: str, log: Path) -> Iterator[RayEngine]:
             socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
         except (OSError, ValueError) as error:
             raise BadInput(f"nothing answers at {address} ({error}); give host:port of Ray's head, or auto") from error
-    with _connected(log, address=address):
+    with _ray_session(log, address=address):
         yield RayEngine()
 
 
 @contextmanager
-def _connected(log: Path, **options: Any) -> Iterator[None]:
+def _ray_session(log: Path, **options: Any) -> Iterator[None]:
     """Ray between these lines; what it and DVC print goes to a file, since the terminal shows our table."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
@@ -66,8 +68,8 @@ def _connected(log: Path, **options: Any) -> Iterator[None]:
         try:
             ray.init(log_to_driver=False, configure_logging=False, logging_level=logging.ERROR, **options)
         except (OSError, ValueError, RuntimeError) as error:
-            said = one_line(error)[:300]
-            raise BadInput(f"Ray cannot be reached ({said}); start it with `ray start`, or use --local N") from error
+            reason = one_line(error)[:300]
+            raise BadInput(f"Ray cannot be reached ({reason}); start it with `ray start`, or use --local N") from error
         try:
             yield
         finally:

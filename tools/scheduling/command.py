@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tools.command_line import MOST_AT_ONCE, Parser, at_least, words
-from tools.scheduling.clusters import joined, local
+from tools.scheduling.clusters import local_ray, running_ray
 from tools.scheduling.driving import Driver
 from tools.scheduling.jobs import Engine
 from tools.scheduling.progress import Needs
@@ -47,6 +47,6 @@ def driver(options: argparse.Namespace, needs: Callable[[str], Needs]) -> Driver
     """What the options ask for."""
 
     def on_ray(log: Path) -> AbstractContextManager[Engine]:
-        return joined(options.address, log) if options.address else local(options.local or 2, log)
+        return running_ray(options.address, log) if options.address else local_ray(options.local or 2, log)
 
     return Driver("tools/cluster", on_ray, needs, options.retries, options.through, hope=Hope())

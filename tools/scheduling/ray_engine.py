@@ -47,13 +47,13 @@ class RayEngine:
 
         name = self._flying[task].name
         try:
-            said = ray.get(next(task))
+            fields = ray.get(next(task))
         except (ray.exceptions.RayTaskError, ray.exceptions.RuntimeEnvSetupError) as error:  # our own code failed there
             event = Event(name, problem=f"the worker could not start it ({' '.join(str(error).split()[-40:])})")
         except ray.exceptions.RayError as error:
             event = Event(name, lost=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
         else:
-            event = Event(name, **said)
+            event = Event(name, **fields)
         if not event.node:
             del self._flying[task]
         return event

@@ -58,7 +58,7 @@ class Schedule:
                 )
 
     def run(self, engine: Engine, show: Callable[[Progress], None], signals: list[int]) -> None:
-        """Go on until nothing can move or a signal is noted; `show` hears of every stage that something happened to."""
+        """Go on until nothing can move or a signal is noted; `show` is called with every stage whose state changed."""
         while not signals:
             progress = self._next(engine)
             if progress:
@@ -69,7 +69,7 @@ class Schedule:
             else:
                 break
             for event in engine.events(0 if progress else TICK):
-                self._hear(event, engine)
+                self._apply(event, engine)
                 show(self.stages[event.name])
 
     def finish(self) -> None:
@@ -129,7 +129,7 @@ class Schedule:
         cpus, gpus = self._wants(progress)
         return Job(progress.name, commands, progress.stage.wdir, environment, progress.log, cpus, gpus)
 
-    def _hear(self, event: Event, engine: Engine) -> None:
+    def _apply(self, event: Event, engine: Engine) -> None:
         progress = self.stages[event.name]
         with self._failing(progress):
             if event.node:

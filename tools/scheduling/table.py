@@ -39,7 +39,7 @@ class Board:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
 
     def shown(self) -> AbstractContextManager[Any]:
         """The live table between these lines, on a terminal."""
@@ -47,8 +47,8 @@ class Board:
 
     def tell(self, progress: Progress) -> None:
         """Print a stage that has just settled by more than being unchanged."""
-        if progress.state in ("ran", "restored", "failed") and progress.name not in self._told:
-            self._told.add(progress.name)
+        if progress.state in ("ran", "restored", "failed") and progress.name not in self._printed:
+            self._printed.add(progress.name)
             where = f" on {progress.node} in {clock(progress.seconds)}" if progress.node else ""
             rest = "" if self._console.is_terminal else f" ({self._left()})"
             self._console.print(escape(f"{progress.state} {progress.name}{where}{rest}"), soft_wrap=True)

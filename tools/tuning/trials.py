@@ -181,10 +181,10 @@ def measure(trial: Trial) -> str:
         with whole_file(file) as partial:
             content: dict[str, Any] = {"outcome": asdict(outcome), "settings": plain(settings), "inputs": inputs}
             partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return told(trial, outcome, time.process_time() - started)
+    return result_line(trial, outcome, time.process_time() - started)
 
 
-def told(trial: Trial, outcome: Outcome, seconds: float) -> str:
+def result_line(trial: Trial, outcome: Outcome, seconds: float) -> str:
     """One line about a training."""
     what = f"{trial.name}, seed {trial.settings.seed}, {trial.title}"
     if outcome.diverged:

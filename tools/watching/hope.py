@@ -100,14 +100,14 @@ class Hope:
     """What is said once in a call: after the first stage of each kind."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
 
     def __call__(self, group: str) -> list[str]:
         """The lines after a stage of this group has run, `pretrain_cosine` for example; mostly none."""
         kind = group.partition("_")[0]
-        if kind in self._told or kind not in FINDERS or group.endswith(paths.EXPERIMENT):
+        if kind in self._shown or kind not in FINDERS or group.endswith(paths.EXPERIMENT):
             return []
-        self._told.add(kind)
+        self._shown.add(kind)
         try:
             value = FINDERS[kind]()
         except (BadInput, OSError, ValueError, KeyError):  # a file that another run is just replacing

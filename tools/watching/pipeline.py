@@ -81,8 +81,8 @@ def read_status(runs: Path, now: datetime | None = None) -> Status:
     typical = _typical(part for part in parts if part.state == "done")
     left = [replace(part, left=_left(part, typical)) for part in parts]
     hope = Hope()
-    told = [line for kind in FINDERS for line in hope(kind)]
-    return Status(now, left, shutil.disk_usage(".").free, told)
+    lines = [line for kind in FINDERS for line in hope(kind)]
+    return Status(now, left, shutil.disk_usage(".").free, lines)
 
 
 def _planned() -> list[tuple[str, str, int | None, dict[str, Any]]]:

@@ -52,15 +52,15 @@ def shown(status: Status) -> RenderableType:
 def headline(status: Status) -> str:
     """All in a line."""
     counts = Counter(part.state for part in status.parts)
-    told = [f"{counts[state]} {state}" for state in STATES if counts[state]]
+    counted = [f"{counts[state]} {state}" for state in STATES if counts[state]]
     if any(part.state != "done" for part in status.parts):
         side_by_side = max(1, counts["running"])
-        told.append(
+        counted.append(
             "time left not known yet"
             if status.left is None
             else f"about {clock(status.left)} left, {side_by_side} at a time"
         )
-    return f"{len(status.parts)} parts: {', '.join(told)}; {status.free / 1e9:.0f} GB of disk free"
+    return f"{len(status.parts)} parts: {', '.join(counted)}; {status.free / 1e9:.0f} GB of disk free"
 
 
 def plain(status: Status) -> dict[str, Any]:
@@ -108,6 +108,11 @@ def _plain_part(part: Part) -> dict[str, Any]:
         name: {"steps": curve.steps, "values": [value if math.isfinite(value) else None for value in curve.values]}
         for name, curve in (("loss", run.loss), ("validation", run.validation))
     }
-    told = {"name": run.name, "status": run.status, "host": run.host, "seconds": run.seconds, "step": run.step}
-    told |= {"steps": run.steps, "seconds_per_step": run.seconds_per_step, "heartbeat": run.beat.isoformat(), **curves}
-    return about | {"left_seconds": part.left, "run": told}
+    values = {"name": run.name, "status": run.status, "host": run.host, "seconds": run.seconds, "step": run.step}
+    values |= {
+        "steps": run.steps,
+        "seconds_per_step": run.seconds_per_step,
+        "heartbeat": run.beat.isoformat(),
+        **curves,
+    }
+    return about | {"left_seconds": part.left, "run": values}

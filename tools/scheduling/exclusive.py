@@ -12,7 +12,7 @@ from repro.files import try_to_lock
 
 
 @contextmanager
-def held(file: Path, tool: str) -> Iterator[None]:
+def exclusive_workspace(file: Path, tool: str) -> Iterator[None]:
     """Hold the workspace; raises BadInput that names who holds it. The lock goes with the process, however it ends."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+") as stream:
