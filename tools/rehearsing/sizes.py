@@ -16,7 +16,6 @@ from stages.settings.params import Episodes, Named
 
 FLOAT = 4
 ROW_BYTES = 256  # of an image's line in the manifest
-CHECKPOINT_COPIES = 3  # weights, best weights, momentum
 
 
 @dataclass(frozen=True)
