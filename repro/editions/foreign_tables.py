@@ -12,7 +12,10 @@ from repro.results.records import MEASURES
 
 COMPARED = tuple(measure for measure in MEASURES if measure != "conf_ratio")  # which is no percent
 MEANS, BY_TASK = ("cell", "way", "measure", "mean"), ("cell", "way", "task", "tasks")
-FORMS = f"columns {', '.join(MEANS)} (and interval), or {', '.join(BY_TASK)} and a column per measure"
+FORMS = (
+    f"columns {', '.join(MEANS)} (and interval), or {', '.join(BY_TASK)} (and seed, where there are several) and a "
+    "column per measure"
+)
 PROTOCOLS = ("gfsl", "fsl", "seen")
 SIMULATED = "overlap[0-9]+"  # protocols of our records that nobody else has, left out
 USUAL = {"protocol": PROTOCOLS[0], "seed": 0, "interval": nan}  # where a column is not given
@@ -89,7 +92,8 @@ def _require_once(file: Path, table: pd.DataFrame, by_task: bool) -> None:
     twice = table.duplicated([*group, "task"] if by_task else group)
     if twice.any():
         row = table[twice].iloc[0]
-        raise BadInput(f"{file}: has {', '.join(f'{name} {row[name]}' for name in group)} twice, expected it once")
+        found = f"{file}: has {', '.join(f'{name} {row[name]}' for name in group)} twice, expected it once"
+        raise BadInput(f"{found}; tasks of several seeds need the column seed" if by_task else found)
     for key, rows in table.groupby(group, sort=False) if by_task else ():
         if rows["tasks"].nunique() > 1:
             raise BadInput(f"{file}: {key[0]} has tasks of several lists, expected one digest in `tasks` per seed")

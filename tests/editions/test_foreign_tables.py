@@ -29,7 +29,10 @@ REFUSED = {
     "fields beyond the header": (f"{MEAN}\n{NAME},5,hm,3,4,5\n", "not a table"),
     "no cell": (f"{MEAN}\n,5,hm,3\n", "cell is nan, expected text"),
     "a protocol there is not": (f"{MEAN},protocol\n{NAME},5,hm,3,x\n", "protocol is 'x', expected one of gfsl"),
-    "a task twice": (f"{TASK},hm\n{NAME},5,0,a,3\n{NAME},5,0,a,4\n", "seed 0 twice, expected it once"),
+    "a task twice": (
+        f"{TASK},hm\n{NAME},5,0,a,3\n{NAME},5,0,a,4\n",
+        "seed 0 twice, expected it once; .* need the column seed",
+    ),
     "tasks of two lists": (f"{TASK},hm\n{NAME},5,0,a,3\n{NAME},5,1,b,4\n", "has tasks of several lists"),
     "a task without its measure": (f"{TASK},hm\n{NAME},5,0,a,3\n{NAME},5,1,a,\n", "lacks hm of some tasks"),
     "an infinite task": (f"{TASK},hm\n{NAME},5,0,a,inf\n{NAME},5,1,a,3\n", "hm is inf, expected percent"),
