@@ -32,7 +32,7 @@ def draw(figure: Figure, results: Results, methods: Methods) -> Any:
 
 
 def _label(line: Line, methods: Methods) -> str:
-    return line.label or methods.label(line.cell.method) + (" (ours)" if line.ours else "")
+    return line.label or methods.label(line.cell.method) + (" (added)" if line.ours else "")
 
 
 def _points(figure: Figure, line: Line, measure: str, results: Results) -> list[tuple[Way, Mean]]:

@@ -66,10 +66,10 @@ def test_a_method_of_ones_own_stands_below_the_papers_rows(extended: Path) -> No
     lines = tex_of(extended, "T2").splitlines()
     (mine,) = [place for place, line in enumerate(lines) if line.startswith(MINE)]
     one_shot, five_shot = lines[mine].split(" & ")[1], lines[mine].split(" & ")[3]
-    assert lines[mine].startswith(rf"{MINE}\,(ours) & ") and r"$\pm$" in one_shot and five_shot == "--"
+    assert lines[mine].startswith(rf"{MINE}\,(added) & ") and r"$\pm$" in one_shot and five_shot == "--"
     assert lines[mine - 1] == r"\midrule"
     assert lines[mine + 1] == r"\quad published & -- & -- & -- & -- & -- & -- \\"
-    assert "Rows marked (ours) are not in the paper." in lines
+    assert "Rows marked (added) are not in the paper." in lines
     assert MINE in tex_of(extended, "T3")
     assert MINE not in tex_of(extended, "T4"), "there is no cell of it on tiered"
     assert MINE not in tex_of(extended, "T8")
