@@ -80,7 +80,7 @@ def test_its_numbers_are_traced_as_the_others_are(extended: Path) -> None:
     places = {number["place"] for number in provenance["numbers"] if number["cell"] == f"mini-{MINE}-1shot"}
     assert places >= {f"T2/{MINE}/1shot_hm", f"T3/{MINE}/1shot_u_u", "F6", "F7", "F8", "F9"}
     assert "F10" not in places
-    assert "ours, not in the paper" in (extended / "report.html").read_text()
+    assert "added, not in the paper" in (extended / "report.html").read_text()
 
 
 def test_claims_are_held_against_it_and_link_its_cell(extended: Path) -> None:
