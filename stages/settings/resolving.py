@@ -8,10 +8,11 @@ from copy import copy
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from repro import paths
 from repro.errors import BadInput
+from repro.methods.base import Pretraining as Role
 from repro.methods.registry import method_class
 from repro.models.pretrained import check_classifier
 from repro.options import checked
@@ -56,6 +57,7 @@ class Resolver:
 
     def all(self) -> Iterator[tuple[str, str, Settings]]:
         """Stage, name and settings of everything that dvc.yaml runs."""
+        self._require_own_names()
         for dataset in self.params.datasets:
             yield "splits", dataset, self.splits(dataset)
             yield "episodes", dataset, self.episodes_settings(dataset)
@@ -252,6 +254,39 @@ class Resolver:
 
     # Checks
 
+    def _require_own_names(self) -> None:
+        """Raise BadInput for a name that is unknown, missing, or another's: two would write the same files."""
+        roles = self.params.pretraining.classifiers
+        for role in get_args(Role):  # dvc.yaml has a stage for each
+            if role not in roles:
+                message = f"pretraining.classifiers are {', '.join(roles) or 'none'}, expected {role} among them"
+                raise BadInput(f"{message}: methods start from it")
+        if RANDOM in roles:
+            raise BadInput(f"pretraining.classifiers has {RANDOM}, which is the backbone left untrained; rename it")
+        backbones: dict[str, str] = {}
+        for dataset in self.params.datasets:
+            for role in (*roles, RANDOM):
+                other = backbones.setdefault(f"{dataset}-{role}", dataset)
+                if other != dataset:
+                    message = f"{dataset}-{role} is a backbone of the datasets {other} and {dataset}"
+                    raise BadInput(f"{message}, expected names that tell them apart; rename one")
+        owners = {**dict.fromkeys(backbones, "a backbone"), paths.EXPERIMENT: f"the experiment in {paths.PARAMS}"}
+        for cell in filter(owners.get, self.grid.lines()):
+            raise BadInput(f"{paths.GRID}: {cell} is {owners[cell]}, expected another name for a cell; rename it")
+        for method in self.params.methods:
+            method_class(method)
+
+    def _require_base(self, cell: str, line: AdaptedLine) -> None:
+        """Raise BadInput unless a cell builds on a trained one of its dataset and of the method that it adapts."""
+        base, wanted = self.grid.trained.get(line.base), method_class(line.method).base_method
+        if wanted is None:
+            raise BadInput(f"{cell}: {line.method} adapts no trained method, expected it in another group of the grid")
+        if base is None or (base.method, base.dataset) != (wanted, line.dataset):
+            here = {name: each for name, each in self.grid.trained.items() if each.dataset == line.dataset}
+            known = [name for name, each in here.items() if each.method == wanted]
+            message = f"{cell}: base is {line.base!r}, {line.method} adapts a trained {wanted} on {line.dataset}"
+            raise BadInput(f"{message}; expected one of: {', '.join(known) or 'none yet, add one to `trained`'}")
+
     def _require_names(self, place: str, line: Line) -> None:
         """Raise BadInput for names that lead nowhere."""
         if line.dataset not in self.params.datasets:
@@ -262,7 +297,11 @@ class Resolver:
             roles = [*self.params.pretraining.classifiers, *([RANDOM] if line.dataset in self.grid.random else [])]
             if line.pretrained not in roles:
                 raise BadInput(f"{place}: pretrained is {line.pretrained!r}, expected one of {', '.join(roles)}")
+            if base := method_class(line.method).base_method:
+                raise BadInput(f"{place}: {line.method} adapts a trained {base}, expected it under `adapted`; move it")
             self.training(place, line)
+        if isinstance(line, AdaptedLine):
+            self._require_base(place, line)
         shots = self.episodes(line.dataset).shots
         if line.shot not in shots:
             message = f"{place}: shot is {line.shot}, {line.dataset} has stored tasks of {list(shots)} shots"
