@@ -116,12 +116,22 @@ def test_values_of_dvc_exp_run(key: str, value: str) -> None:
 
 
 @tried("-S values")
-@given(text=st.text("0123456789eE+-.:_xobtyn~", min_size=1, max_size=6))
-def test_a_value_means_what_dvc_takes_it_for(text: str) -> None:
+@given(
+    text=st.text("0123456789eE+-.:_xobtyn~", min_size=1, max_size=6) | st.sampled_from(["010", "1:30", "yes", "+.5"]),
+    form=st.sampled_from(["a: {}\n", "%YAML 1.1\n---\na: {}\n", "a: !!float {}\n", "a: !!int {}\n", "a: !!int '{}'\n"]),
+)
+def test_a_value_means_what_dvc_takes_it_for(text: str, form: str) -> None:
     with contextlib.suppress(BadInput):  # refused: no second meaning
-        ours = parse(f"a: {text}\n", "params.yaml")["a"]
-        theirs = parse_yaml(f"a: {text}\n", "params.yaml")["a"]
+        ours = parse(form.format(text), "params.yaml")["a"]
+        theirs = parse_yaml(form.format(text), "params.yaml")["a"]
         assert (type(ours), repr(ours)) == (type(theirs), repr(theirs))
+
+
+@pytest.mark.parametrize("text", ["010", "1:30", "yes", "0o17", "+.5", "!!float '1:30'"])
+def test_no_line_of_a_file_chooses_another_yaml(text: str) -> None:
+    for before in ("%YAML 1.1\n---\n", "\ufeff%YAML 1.1\n---\n", "# x\n%YAML 1.1\n--- \n"):
+        with pytest.raises(BadInput, match="^-S: has a line %YAML"):
+            parse(f"{before}a: {text}\n", "-S")
 
 
 def test_the_numbers_that_were_read_twice_differently() -> None:
