@@ -278,6 +278,14 @@ def test_mongo_urls(before: str, secret: str, after: str) -> None:
             assert secret not in str(error)
 
 
+@pytest.mark.parametrize("after", ["@h", "@h/db", "@h.com/db?w=1", "x@h,i/db"])
+def test_a_password_with_a_slash_is_no_host(after: str) -> None:
+    url = f"mongodb://user:12/s3cret{after}"
+    with pytest.raises(BadInput, match="write a / of a password as %2F") as found, connected(url):
+        pass
+    assert "s3cret" not in str(found.value) and "user:12" not in str(found.value)
+
+
 def test_readme_says_how_often_each_boundary_is_tried() -> None:
     source, readme = Path(__file__).read_text(), (Path(__file__).parents[2] / "README.md").read_text()
     tries = {name: times * source.count(f'@tried("{name}")\n') for name, times in TRIES.items()}
