@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,12 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repro.editions.columns import absolute, restored
+from repro.editions.edition import PLAIN
 from repro.editions.groups import COUNT, FACTS, METRICS, VALUE, VALUES, Group, SharedTasks
 from repro.errors import BadInput, one_line
 from repro.files import seal
 from repro.paths import ORIGIN
 from repro.results import records as whole
 from repro.results.kept_estimates import ESTIMATES
+
+PLACE = re.compile(rf"{PLAIN}(/[0-9]+)?")  # below all results: of a cell, or of one of its seeds
 
 
 def restore_records(edition: Path, results: Path, origins: Mapping[str, Any]) -> None:
@@ -33,6 +37,10 @@ def restore_records(edition: Path, results: Path, origins: Mapping[str, Any]) ->
             raise ValueError(f"it has {table.num_rows} rows, {FACTS} speaks of others")
         columns = _by_record(groups, table)
         cells, curves, estimates, metrics = (facts[name] for name in ("cells", "curves", "estimates", "metrics"))
+        if lost := columns.keys() - cells.keys():
+            raise ValueError(f"nothing is said of {min(lost)!r:.60}")
+        if wrong := [name for name in (*columns, *estimates) if not PLACE.fullmatch(name)]:
+            raise ValueError(f"{wrong[0]!r:.60} names no cell or seed")
     except (OSError, EOFError, zlib.error, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         message = f"{edition / VALUES}: not the records of an edition ({one_line(error)})"
         raise BadInput(f"{message}; get the edition's folder anew, as with `git checkout {edition}`") from error

@@ -5,10 +5,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @contextmanager
 def signals_wait() -> Iterator[None]:
-    """Let SIGINT and SIGTERM wait for the end of the block, which must be short: they would leave it half done."""
+    """Let signals to stop wait for the end of the block, which must be short: they would leave it half done."""
     if threading.current_thread() is not threading.main_thread():  # signals are handled in the main thread alone
         yield
         return
@@ -23,9 +25,13 @@ def signals_wait() -> Iterator[None]:
 
 @contextmanager
 def collect_signals() -> Iterator[list[int]]:
-    """Give the list that SIGINT and SIGTERM go to while the block runs; for the main thread."""
+    """Give the list that signals to stop go to while the block runs; for the main thread.
+
+    One that is ignored, as SIGHUP is under nohup, stays ignored.
+    """
     received: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in STOPPING}
+    before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
     try:
         for number in before:
             signal.signal(number, lambda signum, _frame: received.append(signum))

@@ -1,5 +1,6 @@
 """Files and folders that are written whole or not at all; who may read them is left to the process's umask."""
 
+import ctypes
 import errno
 import glob
 import os
@@ -12,6 +13,8 @@ from pathlib import Path
 from repro.files.disk import disk_errors_as_bad_input
 from repro.files.locks import leads_to, try_to_lock, wait_to_lock
 from repro.files.signals import signals_wait
+
+HERE, EXCHANGE = -100, 2  # of Linux's renameat2: paths as they are, and both names change their places
 
 
 @contextmanager
@@ -58,11 +61,17 @@ def whole_files(folder: Path) -> Iterator[Path]:
 
 
 def put_in_place(partial: Path, path: Path) -> None:
-    """Make the finished folder `partial` the folder `path` (same file system); an older `path` goes."""
+    """Make the finished folder `partial` the folder `path` (same file system); an older `path` goes.
+
+    A kill at any moment leaves the older or the new one, where the system can exchange names.
+    """
     for file in partial.rglob("*"):
         if file.is_file():
             _sync(file)
     with signals_wait():
+        if _exchanged(partial, path):
+            _remove(partial)  # the older one
+            return
         while True:
             discard(path)
             try:
@@ -71,6 +80,15 @@ def put_in_place(partial: Path, path: Path) -> None:
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process put its own there just now
                     raise
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two names in one step; False where `other` is not there, or the system cannot."""
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError):  # no Linux, or an old one
+        return False
+    return bool(rename(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) == 0)
 
 
 def discard(path: Path) -> None:
@@ -129,7 +147,7 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)

@@ -8,10 +8,11 @@ from copy import copy
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from repro import paths
 from repro.errors import BadInput
+from repro.methods.base import Pretraining as Role
 from repro.methods.registry import method_class
 from repro.models.pretrained import check_classifier
 from repro.options import checked
@@ -56,6 +57,7 @@ class Resolver:
 
     def all(self) -> Iterator[tuple[str, str, Settings]]:
         """Stage, name and settings of everything that dvc.yaml runs."""
+        self._require_own_names()
         for dataset in self.params.datasets:
             yield "splits", dataset, self.splits(dataset)
             yield "episodes", dataset, self.episodes_settings(dataset)
@@ -260,6 +262,43 @@ class Resolver:
 
     # Checks
 
+    def _require_own_names(self) -> None:
+        """Raise BadInput for a name that is unknown, missing, or another's: two would write the same files."""
+        roles = self.params.pretraining.classifiers
+        for role in get_args(Role):  # dvc.yaml has a stage for each
+            if role not in roles:
+                message = f"pretraining.classifiers are {', '.join(roles) or 'none'}, expected {role} among them"
+                raise BadInput(f"{message}: methods start from it")
+        if RANDOM in roles:
+            raise BadInput(f"pretraining.classifiers has {RANDOM}, which is the backbone left untrained; rename it")
+        backbones: dict[str, str] = {}
+        for dataset in self.params.datasets:
+            for role in (*roles, RANDOM):
+                other = backbones.setdefault(f"{dataset}-{role}", dataset)
+                if other != dataset:
+                    message = f"{dataset}-{role} is a backbone of the datasets {other} and {dataset}"
+                    raise BadInput(f"{message}, expected names that tell them apart; rename one")
+        owners = {**dict.fromkeys(backbones, "a backbone"), paths.EXPERIMENT: f"the experiment in {paths.PARAMS}"}
+        for cell in filter(owners.get, self.grid.lines()):
+            raise BadInput(f"{paths.GRID}: {cell} is {owners[cell]}, expected another name for a cell; rename it")
+        for method in self.params.methods:
+            method_class(method)
+
+    def _require_base(self, cell: str, line: AdaptedLine) -> None:
+        """Raise BadInput unless a cell builds on a model that it can take: a trained cell's, or one that was imported.
+
+        What was imported is no cell; its card is checked where it is read.
+        """
+        if line.base not in (*self.grid.lines(), paths.EXPERIMENT) and paths.model(line.base).is_dir():
+            return
+        base, wanted = self.grid.trained.get(line.base), method_class(line.method).base_method or line.method
+        if base is None or (base.method, base.dataset) != (wanted, line.dataset):
+            here = {name: each for name, each in self.grid.trained.items() if each.dataset == line.dataset}
+            known = [name for name, each in here.items() if each.method == wanted]
+            message = f"{cell}: base is {line.base!r}, {line.method} builds on a trained {wanted} on {line.dataset}"
+            among = ", ".join(known) or "none yet, add one to `trained`"
+            raise BadInput(f"{message}; expected one of: {among}, or a model that tools/import_weights put there")
+
     def _require_names(self, place: str, line: Line) -> None:
         """Raise BadInput for names that lead nowhere."""
         if line.dataset not in self.params.datasets:
@@ -268,10 +307,14 @@ class Resolver:
         method_class(line.method)
         if isinstance(line, StartedLine):
             self._require_role(f"{place}: pretrained", line)
+            if base := method_class(line.method).base_method:
+                raise BadInput(f"{place}: {line.method} adapts a trained {base}, expected it under `adapted`; move it")
             self.training(place, line)
         if place in self.grid.untrained and method_class(line.method).default_training is not None:
             message = f"{place}: {line.method} has a training, which a line of `untrained` leaves out"
             raise BadInput(f"{message}; put it under `trained`")
+        if isinstance(line, AdaptedLine):
+            self._require_base(place, line)
         shots = self.episodes(line.dataset).shots
         if line.shot not in shots:
             message = f"{place}: shot is {line.shot}, {line.dataset} has stored tasks of {list(shots)} shots"

@@ -1,5 +1,6 @@
 """YAML as DVC reads it (`1e-05` is a number, `010` is ten), plain values only."""
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ def read_mapping(file: Path, expected: str) -> dict[str, Any]:
 
 def parse(text: str, place: str) -> Any:
     """The value that a text stands for; raises BadInput, which begins with `place`, for anything that is not plain."""
+    if re.search("^\ufeff?%YAML", text, re.MULTILINE):  # DVC reads on as if it were not there
+        raise BadInput(f"{place}: has a line %YAML, expected plain YAML of version 1.2; remove that line")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of an anchor that means two things, say

@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+# What decides the instructions and the order of sums that libraries compute with, and so the last bits of a result.
 KEPT_VARIABLES = (
-    *("ATEN_CPU_CAPABILITY", "CUDA_VISIBLE_DEVICES", "DVC_EXP_NAME", "DVC_STAGE", "MKL_CBWR", "OMP_NUM_THREADS"),
-    *("MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "OMP_THREAD_LIMIT", "WORLD_SIZE"),
+    *("CUDA_VISIBLE_DEVICES", "DVC_EXP_NAME", "DVC_STAGE", "WORLD_SIZE"),
+    *("ATEN_CPU_CAPABILITY", "CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"),
+    *("GLIBC_TUNABLES", "LD_PRELOAD", "NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS"),
 )
+KEPT_FAMILIES = ("DNNL_", "GOMP_", "KMP_", "MKL_", "OMP_", "ONEDNN_")
 SECONDS = 5.0
 
 
@@ -61,7 +64,7 @@ def sources(root: Path) -> list[Path]:
 
 
 def host() -> dict[str, Any]:
-    """Name, system, interpreter, processors, accelerators and the few environment variables that change results."""
+    """Name, system, interpreter, processors, accelerators and the environment variables that change results."""
     return {
         "hostname": platform.node(),
         "os": [platform.system(), platform.release()],
@@ -70,8 +73,12 @@ def host() -> dict[str, Any]:
         "cpu_count": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "cpu_capability": _cpu_capability(),
         "gpus": _gpus(),
-        "ENV": {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ},
+        "ENV": {name: value for name, value in os.environ.items() if _is_kept(name)},
     }
+
+
+def _is_kept(variable: str) -> bool:
+    return variable in KEPT_VARIABLES or variable.startswith(KEPT_FAMILIES)
 
 
 def _cpu() -> str:

@@ -32,6 +32,8 @@ from stages.tracking.files import read_json, read_scalars
 from stages.tracking.names import cell_of, file_within
 
 DATABASE = "sacred"
+# pymongo would take what stands before the / for the host, and messages name the host.
+SLASH = "REPRO_MONGO_URL has an @ after a /, expected mongodb://user:password@host/name; write a / of a password as %2F"
 SCHEMES = ("mongodb://", "mongodb+srv://")
 SELECT_SECONDS, SOCKET_SECONDS = 2, 15
 MOST_POINTS = 20_000
@@ -50,6 +52,8 @@ def connected(url: str) -> Iterator[Database[dict[str, Any]]]:
     try:
         if not url.startswith(SCHEMES):
             raise ValueError
+        if "@" in url.partition("://")[2].partition("?")[0].partition("/")[2]:
+            raise BadInput(SLASH)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
@@ -59,6 +63,8 @@ def connected(url: str) -> Iterator[Database[dict[str, Any]]]:
                 socketTimeoutMS=SOCKET_SECONDS * 1000,
             )
         database = client.get_default_database(DATABASE)
+    except BadInput:
+        raise
     except Exception as error:
         kind = "" if type(error) is ValueError else f" ({type(error).__name__})"
         raise BadInput(f"REPRO_MONGO_URL is no usable Mongo URL{kind}; expected mongodb://host/name") from None

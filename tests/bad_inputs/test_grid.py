@@ -8,7 +8,7 @@ from tests.bad_inputs.asking import Row, grid, nothing, params, removed, written
 
 PLAN = "stages plan"
 TRAIN = "stages plan && stages train mini-castle-1shot"
-ADAPTED = "stages plan && stages evaluate mini-castle_adapted-1shot"
+KNN_LINE = {"dataset": "mini", "method": "mc_knn", "shot": 1, "ways": [5], "pretrained": "standard"}
 
 TABLE: dict[str, Row] = {
     "no name": (nothing, "stages train", "got no name, expected one name: python -m stages train NAME"),
@@ -42,12 +42,38 @@ TABLE: dict[str, Row] = {
     "a command for a name": (grid(trained={"$(touch ran)": {}}), PLAN, "trained.$(touch ran)"),
     "a path as a name": (grid(trained={"../../../outer": {}}), PLAN, "trained.../../../outer"),
     "a base without a model": (
-        grid(adapted__ADAPTED__base="none"),
-        ADAPTED,
-        "models/cells/none/0: no readable model.json",
+        nothing,
+        "stages evaluate mini-castle_adapted-1shot",
+        "models/cells/mini-castle-1shot/0: no readable model.json",
     ),
+    "a base that is no cell": (grid(adapted__ADAPTED__base="none"), PLAN, "base is 'none', castle_adapted builds on"),
+    "a base that is not trained": (
+        grid(adapted__ADAPTED__base="mini-mc_knn-1shot"),
+        PLAN,
+        "base is 'mini-mc_knn-1shot', castle_adapted builds on a trained castle on mini; expected one of: mini-castle",
+    ),
+    "a base that is the cell itself": (
+        grid(adapted__ADAPTED__base="mini-castle_adapted-1shot"),
+        PLAN,
+        "base is 'mini-castle_adapted-1shot'",
+    ),
+    "the experiment as a base": (grid(adapted__ADAPTED__base="experiment"), PLAN, "base is 'experiment'"),
+    "a method that adapts among the trained": (
+        grid(trained__CASTLE__method="castle_adapted"),
+        PLAN,
+        "castle_adapted adapts a trained castle, expected it under `adapted`",
+    ),
+    "a method of its own among the adapted": (
+        grid(adapted__ADAPTED__method="teen"),
+        PLAN,
+        "teen builds on a trained teen on mini; expected one of: none yet",
+    ),
+    **{
+        f"a cell with the name of {what}": (grid(**{f"untrained__{name}": KNN_LINE}), PLAN, f"{name} is {what}")
+        for name, what in {"experiment": "the experiment in params.yaml", "mini-standard": "a backbone"}.items()
+    },
     "pre-training of another kind": (
-        grid(trained__CASTLE__method="dfsl"),
+        grid(trained__CASTLE__method="dfsl", adapted={}),
         TRAIN,
         "was pre-trained as normalised, dfsl starts from cosine",
     ),

@@ -6,10 +6,12 @@ from datetime import date
 import pytest
 
 from tests.bad_inputs.asking import Row, nothing, params, removed, written
+from tests.pipeline.small_params import small_params
 
 PLAN = "stages plan"
 TASKS = "stages plan && stages episodes mini"
 LAUGHS = "\n".join(["a0: &a0 [x, x]", *(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]" for n in range(40))])
+DATASET = small_params()["datasets"]["mini"]
 
 TABLE: dict[str, Row] = {
     "more threads than any machine": (params(threads=10**8), PLAN, "threads is 100000000, expected"),
@@ -129,6 +131,22 @@ TABLE: dict[str, Row] = {
         PLAN,
         "temperature is 0.0, expected",
     ),
+    "no classifier that a method starts from": (
+        params(pretraining__classifiers={"standard": {"name": "normalised"}}),
+        PLAN,
+        "pretraining.classifiers are standard, expected cosine among them",
+    ),
+    "a classifier with the name of none": (
+        params(pretraining__classifiers__random={"name": "normalised"}),
+        PLAN,
+        "pretraining.classifiers has random, which is the backbone left untrained",
+    ),
+    "two backbones of one name": (
+        params(**{"pretraining__classifiers__x-standard": {"name": "normalised"}, "datasets__mini-x": DATASET}),
+        PLAN,
+        "mini-x-standard is a backbone of the datasets mini and mini-x, expected names that tell them apart",
+    ),
+    "values of a method there is not": (params(methods__castel={}), PLAN, "method is 'castel', expected one of"),
     "a way measured twice": (params(measuring__few_shot=[5, 5]), PLAN, "few_shot are [5, 5], expected each once"),
     "one task": (params(episodes__test=[{"way": 5, "tasks": 1}]), PLAN, "episodes.test.0.tasks is 1, expected"),
     "a limit of one task": (

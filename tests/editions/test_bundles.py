@@ -113,6 +113,7 @@ def replaced(name: str, old: str, new: str) -> Callable[[dict[str, bytes]], obje
     return lambda members: members.update({name: members[name].replace(old.encode(), new.encode(), 1)})
 
 
+FILES = f"      files: [{{relpath: ../../evil, md5: {32 * 'a'}}}]\n"  # what DVC would follow instead of the content
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "half of it": (lambda file: file.write_bytes(file.read_bytes()[:-5000]), "cannot be read whole"),
     "no archive": (lambda file: file.write_text("hello"), "cannot be read whole"),
@@ -132,7 +133,30 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a device": (lambda file: (file.unlink(), file.symlink_to("/dev/zero")), "is no file"),
     "a folder's list that leads out": (forged(with_list("../../evil")), "it would write to '../../evil'"),
     "a folder's list that leads to a place": (forged(with_list("/tmp/evil")), "it would write to '/tmp/evil'"),
-    "a folder's list of something else": (forged(with_list(3)), "is no list of a folder's files"),
+    "a folder's list of something else": (forged(with_list(3)), "it says .* of a file, expected md5, relpath alone"),
+    "a folder's list that is none": (forged(lambda members: put(members, b"3", ".dir")), "is no list of a folder's"),
+    "a folder's list that leads to git": (forged(with_list(".git/hooks/evil")), "write to '.git/hooks/evil'"),
+    **{
+        f"{word} of an output in {lock}": (forged(replaced(f"edition/{lock}", old, new)), said)
+        for lock, path in {"dvc.lock": "data/mini", "evaluate.lock": "results/cells/mini-castle-1shot"}.items()
+        for word, old, new, said in (
+            ("a place", f"path: {path}", "path: ../evil", "write to '../evil'"),
+            ("a place in git", f"path: {path}", "path: .git/evil", "write to '.git/evil'"),
+            ("a content that leads out", "md5: ", "md5: ../../../../evil #", "has the content '../../../../evil'"),
+            ("a content that is no text", "md5: ", "md5: [evil] #", "expected an MD5"),
+            ("a list of files", f"path: {path}\n", f"path: {path}\n{FILES}", "of a file, expected"),
+            ("two meanings", f"path: {path}\n", f"path: {path}\n      path: ../evil\n", "is no lock of DVC's"),
+        )
+    },
+    "a file in the place of a folder": (
+        forged(
+            lambda members: (
+                [members.pop(name) for name in [*members] if name.startswith("edition/figures/")],
+                members.update({"edition/figures": b"evil"}),
+            )
+        ),
+        "lacks edition/figures",
+    ),
     "an output that leads out": (forged(replaced("edition/dvc.lock", "path: data/mini", "path: ../evil")), "write to"),
     "no lock": (forged(lambda members: members.update({"edition/dvc.lock": b"["})), "is no lock of DVC's"),
     "no parameters": (forged(lambda members: members.pop("edition/params.yaml")), "lacks edition/params.yaml"),

@@ -1,7 +1,11 @@
 """An edition: kept from a finished run, small, and rendered again byte for byte where there is nothing else."""
 
+import gzip
+import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from repro.editions.columns import absolute, counted, relative, restored
 from repro.editions.edition import EDITIONS, Edition, names
 from repro.editions.restoring import restore_records
 from repro.errors import BadInput
+from repro.files import seal
 from repro.results.records import MEASURES, RECORDS, read_records
 from repro.results.store import Cell, Reading, Replicate, Sample
 from tests.editions.conftest import NAME
@@ -86,6 +91,88 @@ def test_a_changed_file_and_an_unknown_name_are_named(edition: Edition, clone: P
     (edition.folder / "records.parquet").write_bytes(b"PAR1")
     with pytest.raises(BadInput, match=r"records.parquet: content is .* get it anew with `git checkout"):
         perform("check", NAME, None)
+
+
+def changed(edition: Edition, name: str, change: Callable[[Any], object]) -> None:
+    """A file of the edition with other content, and a seal that agrees with it."""
+    file = edition.folder / name
+    packed = file.suffix == ".gz"
+    content = json.loads(gzip.decompress(file.read_bytes()) if packed else file.read_bytes())
+    change(content)
+    text = json.dumps(content).encode()
+    file.write_bytes(gzip.compress(text) if packed else text)
+    seal(edition.folder)
+
+
+def endless(content: dict[str, Any]) -> None:
+    for step in content["steps"].values():
+        step["inputs"] = {"model": next(iter(content["steps"]))}
+
+
+FORGED: dict[str, tuple[str, Callable[[Any], object], str]] = {
+    "a copied file elsewhere": ("edition.json", lambda e: e.update(copied=["../../../params.yaml"]), "copied.0 is"),
+    "a copied file anywhere": ("edition.json", lambda e: e.update(copied=["/etc/hostname"]), "copied.0 is"),
+    "a dataset elsewhere": (
+        "edition.json",
+        lambda e: e["datasets"].update({"../x": next(iter(e["datasets"].values()))}),
+        "datasets",
+    ),
+    "a benchmark that clears the terminal": (
+        "edition.json",
+        lambda e: e.update(benchmark="\x1b[2J"),
+        "benchmark: .* is no text",
+    ),
+    "a remark of two lines": ("edition.json", lambda e: e.update(remark="a\n# b"), "remark: .* is no text"),
+    "claims that are a list": ("claims.json", lambda c: c.update(claims=[1]), "claims.json: not what an edition keeps"),
+    "claims without words": (
+        "claims.json",
+        lambda c: c["claims"].update(x={"statement": 3}),
+        "claims.json: not what an edition keeps",
+    ),
+    "a summary that clears the terminal": (
+        "claims.json",
+        lambda c: c.update(summary="\x9b2J"),
+        "claims.json: not what an edition keeps",
+    ),
+    "a chain without end": ("provenance.json", endless, "provenance.json: not what an edition keeps"),
+    "a step there is not": (
+        "provenance.json",
+        lambda p: p.update(steps={}),
+        "provenance.json: not what an edition keeps",
+    ),
+    "records of a cell elsewhere": (
+        "records.json.gz",
+        lambda r: [group.__setitem__(0, "../../../outer") for group in r["groups"]],
+        "names no cell or seed|nothing is said of",
+    ),
+    "means of a cell elsewhere": (
+        "records.json.gz",
+        lambda r: r["estimates"].update({"../../../outer": {}}),
+        "'../../../outer' names no cell or seed",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_edition_is_refused_and_nothing_is_written_elsewhere(
+    name: str, edition: Edition, clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, change, said = FORGED[name]
+    changed(edition, file, change)
+    (tmp_path / "temporary" / "in").mkdir(parents=True)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary" / "in"))
+    with pytest.raises(BadInput, match=said):
+        forged = Edition(edition.folder)
+        forged.claims(), forged.summary()
+        perform("rebuild", NAME, clone / "aside")
+    assert [path.name for path in (tmp_path / "temporary").rglob("*")] == ["in"]
+
+
+def test_words_of_an_edition_stay_in_their_cell_of_a_page(edition: Edition) -> None:
+    statement = "x | y <!-- end of claims × editions --> <script>"
+    changed(edition, "claims.json", lambda c: next(iter(c["claims"].values())).update(statement=statement))
+    (line,) = [line for line in matrix([Edition(edition.folder)]).splitlines() if "script" in line]
+    assert line.startswith("| x \\| y &lt;!-- end of claims × editions --> &lt;script> |")
 
 
 def test_an_action_that_is_none_and_a_missing_name_are_told() -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from repro.errors import BadInput
-from repro.files import exclusive_folder, locks, whole_folder
+from repro.files import collect_signals, exclusive_folder, locks, whole_folder
 from stages.tracking import experiment
 from stages.tracking import runs as run_names
 from stages.tracking.files import read_scalars
@@ -53,7 +53,7 @@ def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
     faults.survived()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("call", ["os.mkdir", "shutil.rmtree", "os.fsync"])
 def test_a_signal_amid_the_swap_of_a_folder_leaves_nothing_half_done(
     number: signal.Signals, call: str, tmp_path: Path, monkeypatch, faults: Count
@@ -80,6 +80,16 @@ def test_a_signal_amid_the_swap_of_a_folder_leaves_nothing_half_done(
     assert (tmp_path / "kept" / "words").read_text() in ("before", "after")
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     faults.survived()
+
+
+def test_a_signal_that_is_ignored_as_under_nohup_stops_nothing_that_waits() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with collect_signals() as received:
+            signal.raise_signal(signal.SIGHUP)
+        assert received == [] and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def write_words(folder: Path, words: str) -> None:

@@ -1,6 +1,8 @@
 """Files and folders written whole or not at all; full disks, kills and signals are tried in tests/faults."""
 
+import ctypes
 import os
+import pkgutil
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,46 @@ def test_files_that_belong_together_appear_together_or_not_at_all(tmp_path: Path
         (partial / "shown" / "fresh").touch()
     found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
     assert found == ["kept", "old", "shown", "shown/fresh"] and (tmp_path / "old").read_text() == "new"
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="this system cannot exchange names")
+@pytest.mark.parametrize("write", [whole_folder, whole_files])
+@pytest.mark.parametrize("call", ["shutil.rmtree", "pathlib.Path.replace", "os.fsync"])
+def test_a_kill_amid_a_swap_leaves_the_older_or_the_new_folder(write, call: str, tmp_path: Path) -> None:
+    def shown(words: str) -> None:
+        with write(tmp_path / "shown" if write is whole_folder else tmp_path) as partial:
+            inner = partial if write is whole_folder else partial / "shown"
+            inner.mkdir(exist_ok=True)
+            (inner / "words").write_text(words)
+
+    for number in range(3):  # killed before the first, second or third call of that kind
+        shown("before")
+        if (child := os.fork()) == 0:
+            left = iter([None] * number)
+            module, _, name = call.rpartition(".")
+            real = pkgutil.resolve_name(call)
+
+            def or_die(*arguments, left=left, real=real, **options):
+                next(left, ...) is ... and os._exit(9)
+                return real(*arguments, **options)
+
+            setattr(pkgutil.resolve_name(module), name, or_die)
+            shown("after")
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert (tmp_path / "shown" / "words").read_text() in ("before", "after")
+    shown("last")
+    assert [path.name for path in tmp_path.iterdir()] == ["shown"]
+
+
+def test_a_link_in_the_place_of_a_folder_makes_way_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "kept").touch()
+    (tmp_path / "folder").symlink_to("elsewhere")
+    with whole_folder(tmp_path / "folder") as partial:
+        (partial / "words").touch()
+    assert not (tmp_path / "folder").is_symlink() and (tmp_path / "elsewhere" / "kept").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "folder"]
 
 
 @pytest.mark.parametrize(

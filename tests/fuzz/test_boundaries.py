@@ -116,12 +116,22 @@ def test_values_of_dvc_exp_run(key: str, value: str) -> None:
 
 
 @tried("-S values")
-@given(text=st.text("0123456789eE+-.:_xobtyn~", min_size=1, max_size=6))
-def test_a_value_means_what_dvc_takes_it_for(text: str) -> None:
+@given(
+    text=st.text("0123456789eE+-.:_xobtyn~", min_size=1, max_size=6) | st.sampled_from(["010", "1:30", "yes", "+.5"]),
+    form=st.sampled_from(["a: {}\n", "%YAML 1.1\n---\na: {}\n", "a: !!float {}\n", "a: !!int {}\n", "a: !!int '{}'\n"]),
+)
+def test_a_value_means_what_dvc_takes_it_for(text: str, form: str) -> None:
     with contextlib.suppress(BadInput):  # refused: no second meaning
-        ours = parse(f"a: {text}\n", "params.yaml")["a"]
-        theirs = parse_yaml(f"a: {text}\n", "params.yaml")["a"]
+        ours = parse(form.format(text), "params.yaml")["a"]
+        theirs = parse_yaml(form.format(text), "params.yaml")["a"]
         assert (type(ours), repr(ours)) == (type(theirs), repr(theirs))
+
+
+@pytest.mark.parametrize("text", ["010", "1:30", "yes", "0o17", "+.5", "!!float '1:30'"])
+def test_no_line_of_a_file_chooses_another_yaml(text: str) -> None:
+    for before in ("%YAML 1.1\n---\n", "\ufeff%YAML 1.1\n---\n", "# x\n%YAML 1.1\n--- \n"):
+        with pytest.raises(BadInput, match="^-S: has a line %YAML"):
+            parse(f"{before}a: {text}\n", "-S")
 
 
 def test_the_numbers_that_were_read_twice_differently() -> None:
@@ -266,6 +276,14 @@ def test_mongo_urls(before: str, secret: str, after: str) -> None:
                 assert secret not in hosts(url) or "@" not in url
         except BadInput as error:
             assert secret not in str(error)
+
+
+@pytest.mark.parametrize("after", ["@h", "@h/db", "@h.com/db?w=1", "x@h,i/db"])
+def test_a_password_with_a_slash_is_no_host(after: str) -> None:
+    url = f"mongodb://user:12/s3cret{after}"
+    with pytest.raises(BadInput, match="write a / of a password as %2F") as found, connected(url):
+        pass
+    assert "s3cret" not in str(found.value) and "user:12" not in str(found.value)
 
 
 def test_readme_says_how_often_each_boundary_is_tried() -> None:

@@ -33,6 +33,12 @@ def test_colours_titles_and_cursor_movements_are_dropped():
     assert as_seen("\x1b[31mred\x1b[0m \x1b]0;title\x07up\x1b[A\x1b[2K!\x08") == "red up!"
 
 
+def test_no_code_of_one_character_is_kept_either():
+    assert as_seen("\x9b31mred\x9b0m \x9d0;title\x9cup\x9bA\x9d0;title\x07 \x1bP1$r\x1b\\\x90q\x9c!") == "red up 1$rq!"
+    kept = as_seen("".join(map(chr, range(0x7F, 0xA0)))) + as_seen("".join(map(chr, range(0x20))))
+    assert kept.strip() == ""
+
+
 def test_filtering_twice_changes_nothing():
     once = as_seen("a\r\x1b[1mb\x1b[0m\nc\rd")
     assert as_seen(once) == once == "b\nd"

@@ -365,3 +365,18 @@ def test_the_instructions_that_decide_the_last_bits_are_recorded(tmp_path):
     toy.record_toy(tmp_path / "runs")
     host = read(only_run(tmp_path / "runs"))["host"]
     assert host["cpu_capability"] == torch.backends.cpu.get_cpu_capability()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("MKL_CBWR", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_DEFAULT_FPMATH_MODE"),
+        *("OMP_THREAD_LIMIT", "OMP_DYNAMIC", "MKL_NUM_THREADS", "KMP_DETERMINISTIC_REDUCTION", "OPENBLAS_CORETYPE"),
+        *("CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE", "GLIBC_TUNABLES", "NPY_DISABLE_CPU_FEATURES"),
+    ],
+)
+def test_a_variable_that_changes_the_last_bits_is_recorded_and_no_other(name, monkeypatch):
+    monkeypatch.setenv(name, "as given")
+    monkeypatch.setenv("SOME_TOKEN", "secret")
+    kept = machine.host()["ENV"]
+    assert kept[name] == "as given" and "secret" not in kept.values() and "PATH" not in kept

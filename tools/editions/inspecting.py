@@ -7,20 +7,25 @@ grid with their names, and every path and content of dvc.lock and of the lists o
 import json
 import re
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-import yaml
+from dvc.exceptions import DvcException
+from dvc.utils.serialize import parse_yaml
 
 from repro.editions.edition import ABOUT, NAME, SAMPLES, Edition
 from repro.editions.groups import FACTS, VALUES
 from repro.errors import BadInput, one_line
 from repro.files import sha256
-from tools.dvc_doctor import Output, md5_of, read_outputs
+from tools.dvc_doctor import md5_of
 from tools.editions.bundling import EDITION, METADATA, OBJECTS, SUMS
 from tools.editions.keeping import CHOSEN
 from tools.editions.rebuilding import RENDERED, resolver
 
 EXPECTED = "a bundle that `tools/bundle NAME` wrote"
 CONTENT = re.compile(r"[0-9a-f]{32}(\.dir)?")
+LOCKS = ("dvc.lock", "evaluate.lock")
+LOCKED = {"path", "hash", "md5", "size", "nfiles", "isexec"}  # all that this pipeline's locks say of a file or folder
+LISTED = {"relpath", "md5"}
 
 
 def inspected(file: Path, folder: Path) -> Edition:
@@ -29,11 +34,13 @@ def inspected(file: Path, folder: Path) -> Edition:
     try:
         edition = Edition(folder / EDITION)
         for kept in map(str, (*CHOSEN, *RENDERED, SAMPLES, VALUES, FACTS)):
-            if not (edition.folder / kept).exists():
+            is_there = Path.is_file if Path(kept).suffix else Path.is_dir
+            if not is_there(edition.folder / kept):
                 raise BadInput(f"lacks {EDITION}/{kept}")
         if not NAME.fullmatch(edition.about.name):
             raise BadInput(f"its edition is named {edition.about.name!r:.60}, expected small letters and digits")
         resolver(edition, Path.cwd())  # reads parameters and grid
+        edition.claims(), edition.summary(), edition.origins()
         _require_places(edition, folder / OBJECTS)
     except BadInput as error:
         raise BadInput(f"{file}: {error}; expected {EXPECTED}") from error
@@ -56,28 +63,33 @@ def _require_sums(file: Path, folder: Path) -> None:
 
 def _require_places(edition: Edition, objects: Path) -> None:
     """Raise BadInput unless all that a checkout would write lies below its output, and each output below the clone."""
-    for output in _outputs(edition.folder / "dvc.lock"):
-        _require_place(str(output.path), output.md5)
+    for name in LOCKS:
+        for entry in _locked(edition.folder / name):
+            _require_place(entry, "path", LOCKED)
     for listed in objects.glob("??/*.dir"):
         try:
-            for entry in json.loads(listed.read_bytes()):
-                _require_place(entry["relpath"], entry["md5"])
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            if isinstance(error, BadInput):
-                raise
+            entries = list(json.loads(listed.read_bytes()))
+        except (ValueError, TypeError, RecursionError) as error:
             raise BadInput(f"{listed.parent.name}{listed.name} is no list of a folder's files") from error
+        for entry in entries:
+            _require_place(entry, "relpath", LISTED)
 
 
-def _outputs(lock: Path) -> list[Output]:
+def _locked(lock: Path) -> list[Any]:
+    """What a lock says of every input and output, read as DVC reads it."""
     try:
-        return list(read_outputs(lock).values())
-    except (ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError, RecursionError) as error:
+        stages = parse_yaml(lock.read_text(encoding="utf-8"), lock)["stages"].values()
+        return [entry for stage in stages for key in ("deps", "outs") for entry in stage.get(key, [])]
+    except (DvcException, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise BadInput(f"{EDITION}/{lock.name} is no lock of DVC's ({one_line(error):.100})") from error
 
 
-def _require_place(path: str, content: str) -> None:
-    parts = PurePosixPath(path).parts
-    if not parts or ".." in parts or path.startswith("/") or "\0" in path:
+def _require_place(entry: Any, key: str, known: set[str]) -> None:
+    """Raise BadInput unless an entry says no more than a place and a content, both as they should be."""
+    if not isinstance(entry, dict) or not isinstance(path := entry.get(key), str) or entry.keys() - known:
+        raise BadInput(f"it says {entry!s:.100} of a file, expected {', '.join(sorted(known))} alone")
+    parts, content = PurePosixPath(path).parts, entry.get("md5")
+    if not parts or ".." in parts or path.startswith("/") or "\0" in path or ".git" in parts or ".dvc" in parts:
         raise BadInput(f"it would write to {path!r:.80}, expected a place below the clone")
-    if not CONTENT.fullmatch(content):
+    if not isinstance(content, str) or not CONTENT.fullmatch(content):
         raise BadInput(f"{path:.80} has the content {content!r:.60}, expected an MD5")

@@ -10,7 +10,7 @@ from repro.editions.edition import EDITIONS, Edition, kept_edition, names
 from repro.errors import BadInput
 from repro.files import whole_file
 from tools.editions.findings import findings
-from tools.editions.tables import NOTHING, row
+from tools.editions.tables import NOTHING, cell, row
 
 PAGE, FINDINGS, README = EDITIONS / "README.md", paths.PAPER / "FINDINGS.md", Path("README.md")
 PAPER_SCALE = "paper"  # the edition of the paper's own datasets, once somebody has run it
@@ -69,9 +69,9 @@ def _listed(edition: Edition) -> str:
     seeds = ", ".join(map(str, about.seeds))
     if about.joined:
         seeds = f"{'; '.join(about.joined)} (run apart)"
-    remark = f" {about.remark}" if about.remark else ""
+    remark = f" {cell(about.remark)}" if about.remark else ""
     return (
-        f"| **{edition.name}** | {about.benchmark}.{remark} | {seeds} | {edition.summary()} "
+        f"| **{edition.name}** | {cell(about.benchmark)}.{remark} | {seeds} | {edition.summary()} "
         f"| {records:.1f} MB, {whole:.1f} MB | {links} |"
     )
 

@@ -5,6 +5,11 @@ from collections.abc import Sequence
 NOTHING = "–"
 
 
+def cell(text: str) -> str:
+    """A text on one line, with what would end its cell or begin HTML escaped."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
 def row(cells: Sequence[str]) -> str:
     """One line of a table."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(cell, cells)) + " |"
