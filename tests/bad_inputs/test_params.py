@@ -1,7 +1,9 @@
 """params.yaml that no stage may begin with: wrong values, names that lead nowhere, hostile YAML."""
 
+import os
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +13,34 @@ PLAN = "stages plan"
 TASKS = "stages plan && stages episodes mini"
 LAUGHS = "\n".join(["a0: &a0 [x, x]", *(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]" for n in range(40))])
 
+
+def piped(folder: Path) -> None:
+    """params.yaml is a pipe that nobody writes to."""
+    (folder / "params.yaml").unlink()
+    os.mkfifo(folder / "params.yaml")
+
+
+def endless(folder: Path) -> None:
+    """params.yaml is a device that never ends."""
+    (folder / "params.yaml").unlink()
+    (folder / "params.yaml").symlink_to("/dev/zero")
+
+
 TABLE: dict[str, Row] = {
+    "a pipe": (piped, PLAN, "params.yaml: is a pipe or a device; expected the parameters"),
+    "a device": (endless, PLAN, "params.yaml: is a pipe or a device; expected the parameters"),
+    "a device for the tools": (endless, "tools/scale", "params.yaml: is a pipe or a device; expected"),
+    "no text for the tools": (written("params.yaml", b"\xff\xfe"), "tools/scale", "params.yaml: is no text"),
+    "a rate beyond single precision": (
+        params(pretraining__lr=1e308),
+        PLAN,
+        "pretraining.lr is 1e+308, expected at most",
+    ),
+    "a ratio beyond single precision": (
+        params(methods__castle__options={"ratio": 1e308}),
+        PLAN,
+        "methods.castle.options.ratio is 1e+308, expected at most 1e+30",
+    ),
     "more threads than any machine": (params(threads=10**8), PLAN, "threads is 100000000, expected"),
     "a word for a seed": (params(seeds=["x"]), PLAN, "seeds.0 is 'x', expected"),
     "a word for seeds": (params(seeds="x"), PLAN, "seeds is 'x', expected"),

@@ -96,6 +96,11 @@ TABLE: dict[str, Row] = {
     ),
     "doctor: a path for an edition": (nothing, "tools/doctor --edition ../x", "edition is '../x', expected one of"),
     "doctor: an edition and more": (nothing, "tools/doctor --edition x --fast", "--edition takes a name and nothing"),
+    "compare: a device": (
+        lambda folder: (folder / "t.csv").symlink_to("/dev/zero"),
+        "tools/compare workspace {here}/t.csv",
+        "t.csv: is a pipe or a device, expected CSV or Parquet",
+    ),
     "compare: markup for a name": (nothing, "tools/compare workspace [/x].csv", "[/x].csv: not a table"),
     "compare: a folder to write": (
         nothing,
