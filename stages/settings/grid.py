@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, with_config
 
 from repro import paths
+from repro.errors import BadInput
 from repro.options import STRICT, checked
 from stages.settings.params import Name, Options, Way, require_once
 from stages.settings.yaml_files import read_mapping
@@ -63,6 +64,9 @@ class Grid:
     def __post_init__(self) -> None:
         require_once("random", self.random)
         require_once("cells", [*self.trained, *self.untrained, *self.adapted])
+        if paths.EXPERIMENT in self.lines():
+            message = f"a cell is named {paths.EXPERIMENT}, as what the top of {paths.PARAMS} describes"
+            raise BadInput(f"{message}, expected another name")
 
     def lines(self) -> dict[str, Line]:
         """Every cell that is measured."""

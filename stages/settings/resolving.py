@@ -3,16 +3,18 @@
 Narrower places win: values of all, then those of the method's file, of the method, of the dataset, of the grid's line.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import asdict
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
 from repro.methods.registry import method_class
+from repro.models import create_backbone
 from repro.models.pretrained import check_classifier
 from repro.options import checked
 from repro.preparation.preparing import check_source
@@ -35,7 +37,31 @@ from stages.settings.kinds import (
 from stages.settings.params import Episodes, MethodParams, Named, Params, Way
 
 STANDARD = "standard"
+ROLES = (STANDARD, "cosine")  # dvc.yaml has a stage for each
+CHANNELS = 3  # of images, while nothing is known of them
+# What `timm.create_model` takes for itself: weights from a file or a server, and another kind of output.
+OF_TIMM = (
+    *("pretrained", "pretrained_cfg", "pretrained_cfg_overlay", "pretrained_strict", "checkpoint_path", "cache_dir"),
+    *("in_chans", "num_classes", "global_pool", "features_only", "feature_cfg", "out_indices", "output_stride"),
+    *("scriptable", "exportable", "no_jit"),
+)
 RANDOM = "random"  # instead of a role: the backbone at its initial weights
+
+
+@cache
+def check_backbone(place: str, name: str, options_as_json: str) -> None:
+    """Raise BadInput where timm cannot build the backbone, or would take its weights from elsewhere."""
+    options = json.loads(options_as_json)
+    if not_ours := [each for each in OF_TIMM if each in options]:
+        message = f"{place}: {not_ours[0]} is no option of backbone {name}, expected how its layers are built"
+        raise BadInput(f"{message}: its weights and its inputs and outputs are this pipeline's; remove it")
+    try:
+        create_backbone(name, CHANNELS, **options)
+    except BadInput as error:
+        raise BadInput(f"{place}: {error}") from error
+    except Exception as error:  # every model has its own way to say what it does not take
+        message = f"{place}: backbone {name} does not take the options {options}"
+        raise BadInput(f"{message} ({type(error).__name__}: {one_line(error):.200}); correct them") from error
 
 
 class Resolver:
@@ -56,6 +82,7 @@ class Resolver:
 
     def all(self) -> Iterator[tuple[str, str, Settings]]:
         """Stage, name and settings of everything that dvc.yaml runs."""
+        self._require_all_names()
         for dataset in self.params.datasets:
             yield "splits", dataset, self.splits(dataset)
             yield "episodes", dataset, self.episodes_settings(dataset)
@@ -252,6 +279,23 @@ class Resolver:
 
     # Checks
 
+    def _require_all_names(self) -> None:
+        """Raise BadInput for entries that nothing would ever read, and for what dvc.yaml runs and nobody describes."""
+        classifiers = self.params.pretraining.classifiers
+        if missing := [role for role in ROLES if role not in classifiers]:
+            message = f"pretraining.classifiers has no {missing[0]}, expected {' and '.join(ROLES)}"
+            raise BadInput(f"{message}: the stages of dvc.yaml pre-train a backbone with each")
+        for name in self.params.methods:
+            try:
+                method_class(name)
+            except BadInput as error:
+                raise BadInput(f"methods.{name}: {error}") from error
+        for dataset in self.params.datasets:
+            for role, classifier in classifiers.items():
+                named = self.backbone(dataset)
+                place = f"datasets.{dataset}, pretraining.classifiers.{role}"
+                check_backbone(place, named.name, json.dumps({**named.options, **classifier.backbone}, sort_keys=True))
+
     def _require_names(self, place: str, line: Line) -> None:
         """Raise BadInput for names that lead nowhere."""
         if line.dataset not in self.params.datasets:
@@ -280,6 +324,9 @@ class Resolver:
 
     def _model(self, cell: str, line: Line) -> Path:
         if isinstance(line, AdaptedLine):
+            if line.base in self.grid.untrained or line.base in self.grid.adapted:
+                message = f"{cell}: base is {line.base!r}, which has no model of its own, expected one of"
+                raise BadInput(f"{message} {', '.join(self.grid.trained)}, or a model that was imported")
             return paths.model(line.base)
         if cell in self.grid.untrained:
             return paths.pretrained(f"{line.dataset}-{self.grid.untrained[cell].pretrained}")

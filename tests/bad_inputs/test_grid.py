@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.bad_inputs.asking import Row, grid, nothing, params, removed, written
+from tests.bad_inputs.asking import LINES, Row, grid, nothing, params, removed, written
 
 PLAN = "stages plan"
+AS_CASTLE = {"dataset": "mini", "method": "castle", "shot": 1, "ways": [5], "pretrained": "standard"}
+PLANNED = "settings/train/mini-castle-1shot.json"
 KNN = "stages plan && stages evaluate mini-mc_knn-1shot"
 ADAPTED = "stages plan && stages evaluate mini-castle_adapted-1shot"
 
@@ -15,6 +17,31 @@ TABLE: dict[str, Row] = {
     "two names": (nothing, "stages splits mini mini", "got mini mini, expected one name"),
     "a name that leads nowhere": (nothing, "stages train one", "'one', expected one of: experiment, mini-castle"),
     "a path for a name": (nothing, "stages train ../x", "got ../x, expected one name"),
+    "a cell named as the experiment": (
+        grid(trained__experiment=AS_CASTLE),
+        PLAN,
+        "a cell is named experiment, as what the top of params.yaml describes, expected another name",
+    ),
+    "a base without a model of its own": (
+        grid(adapted__ADAPTED__base=LINES["KNN"]),
+        PLAN,
+        "base is 'mini-mc_knn-1shot', which has no model of its own, expected one of mini-castle",
+    ),
+    "a base that is the cell itself": (
+        grid(adapted__ADAPTED__base=LINES["ADAPTED"]),
+        PLAN,
+        "base is 'mini-castle_adapted-1shot', which has no model of its own",
+    ),
+    "a way that is none": (
+        grid(trained__CASTLE__ways=[True]),
+        PLAN,
+        "grid.yaml: trained.mini-castle-1shot.ways.0 is True, expected: a number of ways from 1, or all\n",
+    ),
+    "a folder for a plan": (
+        lambda folder: ((folder / PLANNED).unlink(), (folder / PLANNED).mkdir()),
+        "stages train mini-castle-1shot",
+        "mini-castle-1shot.json: is a folder, expected the file that `plan` writes",
+    ),
     "a missing key": (grid(trained__CASTLE={"dataset": "mini"}), PLAN, "trained.mini-castle-1shot.method is missing"),
     "an unknown key": (grid(trained__CASTLE__steps=3), PLAN, "unknown key trained.mini-castle-1shot.steps"),
     "an unknown group": (grid(more={}), PLAN, "unknown key more"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_inputs.asking import Row, nothing, params, removed, written
+from tests.bad_inputs.asking import Damage, Row, nothing, params, removed, written
 
 PLAN = "stages plan"
 TASKS = "stages plan && stages episodes mini"
@@ -26,11 +26,37 @@ def endless(folder: Path) -> None:
     (folder / "params.yaml").symlink_to("/dev/zero")
 
 
+def backbone(**options: object) -> Damage:
+    """The backbone of all datasets with these options."""
+    return params(backbone__options=options)
+
+
 TABLE: dict[str, Row] = {
     "a pipe": (piped, PLAN, "params.yaml: is a pipe or a device; expected the parameters"),
     "a device": (endless, PLAN, "params.yaml: is a pipe or a device; expected the parameters"),
     "a device for the tools": (endless, "tools/scale", "params.yaml: is a pipe or a device; expected"),
     "no text for the tools": (written("params.yaml", b"\xff\xfe"), "tools/scale", "params.yaml: is no text"),
+    "no classifiers": (
+        params(pretraining__classifiers={}),
+        PLAN,
+        "pretraining.classifiers has no standard, expected standard and cosine",
+    ),
+    "a misspelt method": (
+        params(methods__castel={"options": {}}),
+        PLAN,
+        "methods.castel: method is 'castel'",
+    ),
+    "wrong things in a list": (
+        params(seeds=[True, 1.5]),
+        PLAN,
+        "params.yaml: seeds.0 is True, expected: input should be a valid integer; "
+        "seeds.1 is 1.5, expected: input should be a valid integer\n",
+    ),
+    "a way that is none": (
+        params(measuring__few_shot=["ALL"]),
+        PLAN,
+        "params.yaml: measuring.few_shot.0 is 'ALL', expected: a number of ways from 1, or all\n",
+    ),
     "a rate beyond single precision": (
         params(pretraining__lr=1e308),
         PLAN,
@@ -40,6 +66,19 @@ TABLE: dict[str, Row] = {
         params(methods__castle__options={"ratio": 1e308}),
         PLAN,
         "methods.castle.options.ratio is 1e+308, expected at most 1e+30",
+    ),
+    "weights from a server": (backbone(pretrained=True), PLAN, "pretrained is no option of backbone castle_convnet4"),
+    "weights from a file": (backbone(checkpoint_path="/etc/passwd"), PLAN, "checkpoint_path is no option of backbone"),
+    "features of layers": (
+        backbone(features_only=True),
+        PLAN,
+        "features_only is no option of backbone",
+    ),
+    "widths that are none": (backbone(widths="x"), PLAN, "does not take the options {'widths': 'x'}"),
+    "a backbone that fails in its own way": (
+        params(backbone={"name": "resnet18", "options": {"block": "x"}}),
+        PLAN,
+        "backbone resnet18 does not take the options {'block': 'x'}",
     ),
     "more threads than any machine": (params(threads=10**8), PLAN, "threads is 100000000, expected"),
     "a word for a seed": (params(seeds=["x"]), PLAN, "seeds.0 is 'x', expected"),
