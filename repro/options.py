@@ -3,7 +3,7 @@
 import inspect
 import json
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
@@ -38,7 +38,14 @@ def checked(kind: type[Kind], content: Any, place: str) -> Kind:
         found: Kind = _adapter(cast(Hashable, kind)).validate_json(json.dumps(content))
         return found
     except ValidationError as error:
-        raise BadInput(f"{place}: {'; '.join(map(sentence, error.errors()))}") from error
+        raise BadInput(f"{place}: {'; '.join(map(sentence, _own(error.errors())))}") from error
+
+
+def _own(problems: Sequence[Any]) -> Iterator[Any]:
+    """The findings without those that only follow: pydantic does not count what is wrong in a list."""
+    for problem in problems:
+        if problem["type"] != "too_short" or len(problem["input"]) < problem["ctx"]["min_length"]:
+            yield problem
 
 
 @cache

@@ -27,6 +27,8 @@ PERCENT = {"mean": -100, "interval": 0, **dict.fromkeys(COMPARED, -100)}
 
 def read_table(file: Path) -> tuple[pd.DataFrame, bool]:
     """The rows, and whether each is a task; raises BadInput that names what is no such table."""
+    if file.exists() and not file.is_file() and not file.is_dir():  # it would be read for ever
+        raise BadInput(f"{file}: is a pipe or a device, expected CSV or Parquet with {FORMS}; write it to a file first")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # that a row has more fields than the header
@@ -41,7 +43,7 @@ def read_table(file: Path) -> tuple[pd.DataFrame, bool]:
         raise BadInput(f"{file}: not a table ({one_line(error)}), expected CSV or Parquet with {FORMS}") from error
     by_task = set(BY_TASK) <= set(table.columns)
     if not by_task and not set(MEANS) <= set(table.columns):
-        raise BadInput(f"{file}: has the columns {', '.join(map(str, table.columns))}, expected {FORMS}")
+        raise BadInput(f"{file}: has the columns {', '.join(map(str, table.columns)):.200}, expected {FORMS}")
     if table.empty or (by_task and not set(COMPARED) & set(table.columns)):
         raise BadInput(f"{file}: has {len(table)} rows and no number, expected {FORMS}")
     known = {*USUAL, *TEXTS, *WHOLE, *PERCENT}

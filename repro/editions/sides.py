@@ -84,7 +84,7 @@ def table_side(file: Path, cells: Sequence[Cell]) -> NumbersSide:
     named = {cell.name: cell for cell in cells}
     if unknown := sorted(set(table["cell"]) - named.keys()):
         raise BadInput(
-            f"{file}: names the cell {unknown[0]}, expected those of paper/grid.yaml such as {next(iter(named))}"
+            f"{file}: names the cell {unknown[0]:.100}, expected those of paper/grid.yaml such as {next(iter(named))}"
         )
     return _by_task(file, table, named) if by_task else _means(file, table, named)
 

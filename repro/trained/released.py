@@ -5,13 +5,14 @@ A file holds `params`, a flat dictionary. The backbone lies under `encoder.`, in
 joint classifiers leave out, and so does the import.
 """
 
+import re
 import warnings
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
 from repro.files import whole_file
 from repro.models.weights import is_plain
 
@@ -28,6 +29,7 @@ OURS_BY_RELEASED = {
 }
 RELEASED_BY_OURS = {ours: released for released, ours in OURS_BY_RELEASED.items()}
 DROPPED = "fc.bias"
+UNPICKLED = re.compile(r"[Uu]nsupported (.{1,120}?)(?: was not | whose | Please | Check |\.? *$)")  # as PyTorch says it
 
 
 def read_released(file: Path) -> dict[str, Tensor]:
@@ -39,7 +41,7 @@ def read_released(file: Path) -> dict[str, Tensor]:
             warnings.simplefilter("ignore")  # about tensors that are refused below
             content = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged stream makes the restricted reader raise anything
-        reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
+        reason = _reason(error)
         message = f"{file}: refused, not a checkpoint of tensors alone ({reason})"
         raise BadInput(f"{message}; fetch the file again from where it was published") from error
     params = content.get("params") if isinstance(content, dict) else None
@@ -51,6 +53,16 @@ def read_released(file: Path) -> dict[str, Tensor]:
             message = f"{file}: {name!r:.60} is {kind} on {tensor.device.type}, expected plain numbers under a name"
             raise BadInput(f"{message}; convert it to float32 first")
     return params
+
+
+def _reason(error: Exception) -> str:
+    """What was met in the file, without PyTorch's advice to run its code."""
+    said = one_line(error)
+    if met := UNPICKLED.search(said):
+        return f"unsupported {met[1]}"
+    if "weights_only" in said or not said:
+        return "it holds something else"
+    return said.partition(". ")[0].rstrip(".")
 
 
 def write_released(file: Path, params: dict[str, Tensor]) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, with_config
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, with_config
+from pydantic_core import PydanticCustomError
 
 from repro.errors import BadInput
 from repro.models.device import Acceleration
@@ -18,7 +19,18 @@ from stages.settings.machine import Count, Machine, Name
 from stages.settings.yaml_files import read_mapping
 
 Number = Annotated[int, Field(ge=0, le=10**9)]
-Way = Count | Literal["all"]  # all: as many ways as there are unseen classes
+
+
+def _one_of_both(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Name the place once, where pydantic would name it for each thing that a way can be."""
+    try:
+        return read(value)
+    except ValidationError:
+        raise PydanticCustomError("way", "a number of ways from 1, or all") from None
+
+
+# all: as many ways as there are unseen classes
+Way = Annotated[Count | Literal["all"], WrapValidator(_one_of_both)]
 Options = dict[str, Any]
 
 MOST_DRAWN = 10**9  # images of a task list, each as often as it is drawn; the paper's longest list has 5·10⁷

@@ -40,6 +40,8 @@ def asked(stage: str, arguments: list[str]) -> Asked:
 def planned(stage: str, name: str) -> dict[str, Any]:
     """The content of a stage's settings file; raises BadInput where there is none."""
     file = paths.settings(stage, name)
+    if file.is_dir():
+        raise BadInput(f"{file}: is a folder, expected the file that `plan` writes; move it away, run `dvc repro plan`")
     if not file.is_file():
         known = ", ".join(sorted(each.stem for each in file.parent.glob("*.json"))) or "nothing planned yet"
         message = f"got the name {name!r}, expected one of: {known}"

@@ -3,17 +3,19 @@
 Narrower places win: values of all, then those of the method's file, of the method, of the dataset, of the grid's line.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import asdict
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, get_args
 
 from repro import paths
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
 from repro.methods.base import Pretraining as Role
 from repro.methods.registry import method_class
+from repro.models import create_backbone
 from repro.models.pretrained import check_classifier
 from repro.options import checked
 from repro.preparation.preparing import check_source
@@ -36,7 +38,30 @@ from stages.settings.kinds import (
 from stages.settings.params import Episodes, MethodParams, Named, Params, Way
 
 STANDARD = "standard"
+CHANNELS = 3  # of images, while nothing is known of them
+# What `timm.create_model` takes for itself: weights from a file or a server, and another kind of output.
+OF_TIMM = (
+    *("pretrained", "pretrained_cfg", "pretrained_cfg_overlay", "pretrained_strict", "checkpoint_path", "cache_dir"),
+    *("in_chans", "num_classes", "global_pool", "features_only", "feature_cfg", "out_indices", "output_stride"),
+    *("scriptable", "exportable", "no_jit"),
+)
 RANDOM = "random"  # instead of a role: the backbone at its initial weights
+
+
+@cache
+def check_backbone(place: str, name: str, options_as_json: str) -> None:
+    """Raise BadInput where timm cannot build the backbone, or would take its weights from elsewhere."""
+    options = json.loads(options_as_json)
+    if not_ours := [each for each in OF_TIMM if each in options]:
+        message = f"{place}: {not_ours[0]} is no option of backbone {name}, expected how its layers are built"
+        raise BadInput(f"{message}: its weights and its inputs and outputs are this pipeline's; remove it")
+    try:
+        create_backbone(name, CHANNELS, **options)
+    except BadInput as error:
+        raise BadInput(f"{place}: {error}") from error
+    except Exception as error:  # every model has its own way to say what it does not take
+        message = f"{place}: backbone {name} does not take the options {options}"
+        raise BadInput(f"{message} ({type(error).__name__}: {one_line(error):.200}); correct them") from error
 
 
 class Resolver:
@@ -281,8 +306,16 @@ class Resolver:
         owners = {**dict.fromkeys(backbones, "a backbone"), paths.EXPERIMENT: f"the experiment in {paths.PARAMS}"}
         for cell in filter(owners.get, self.grid.lines()):
             raise BadInput(f"{paths.GRID}: {cell} is {owners[cell]}, expected another name for a cell; rename it")
-        for method in self.params.methods:
-            method_class(method)
+        for name in self.params.methods:
+            try:
+                method_class(name)
+            except BadInput as error:
+                raise BadInput(f"methods.{name}: {error}") from error
+        for dataset in self.params.datasets:
+            for role, classifier in roles.items():
+                named = self.backbone(dataset)
+                place = f"datasets.{dataset}, pretraining.classifiers.{role}"
+                check_backbone(place, named.name, json.dumps({**named.options, **classifier.backbone}, sort_keys=True))
 
     def _require_base(self, cell: str, line: AdaptedLine) -> None:
         """Raise BadInput unless a cell builds on a model that it can take: a trained cell's, or one that was imported.

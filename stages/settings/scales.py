@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from repro import paths
 from repro.errors import BadInput, one_line
 from repro.options import checked
-from stages.settings.yaml_files import parse, read_mapping
+from stages.settings.yaml_files import parse, read_mapping, read_text
 
 EMBEDDED = "embedded"
 SCALES = Path("tools") / "scales"
@@ -37,7 +37,7 @@ def names() -> list[str]:
 
 def current() -> str | None:
     """The scale that params.yaml has; None where it was edited."""
-    present = {file: read(file.read_text(encoding="utf-8")) for file in CHOSEN}
+    present = {file: read_chosen(file) for file in CHOSEN}
     base = {file: _committed(file) for file in CHOSEN}
     for name in names():
         if present == {file: read(text) for file, text in scaled(name, base).items()}:
@@ -138,6 +138,11 @@ def changes(before: Any, after: Any, place: str = "") -> Iterator[str]:
 def read(text: str) -> Any:
     """Its plain content."""
     return parse(text, str(paths.PARAMS))
+
+
+def read_chosen(file: Path) -> Any:
+    """The content of params.yaml or paper/grid.yaml, wherever it lies; raises BadInput."""
+    return parse(read_text(file, "parameters or a grid"), str(file))
 
 
 def _set_aside(folder: Path) -> None:

@@ -1,6 +1,8 @@
 """YAML as DVC reads it (`1e-05` is a number, `010` is ten), plain values only."""
 
+import math
 import re
+import stat
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,23 +15,33 @@ from repro.errors import BadInput, one_line
 MOST_BYTES = 1 << 20
 MOST_VALUES = 100_000  # an alias can make a small file huge
 MOST_LEVELS = 50
+LARGEST_FRACTION = 1e30  # a rate is multiplied yet, and float32 ends at 3e38
 LARGEST = 2**64  # Python does not even write numbers of thousands of digits
 
 
 def read_mapping(file: Path, expected: str) -> dict[str, Any]:
     """A YAML file of the user's whose outermost level is a mapping; raises BadInput."""
-    try:
-        if file.stat().st_size > MOST_BYTES:
-            raise BadInput(f"{file}: has {file.stat().st_size} bytes, expected at most {MOST_BYTES}")
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{file}: cannot be read ({error.strerror}); expected {expected}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{file}: is no text ({error}); expected {expected}") from error
+    text = read_text(file, expected)
     content = parse(text, str(file))
     if not isinstance(content, dict):
         raise BadInput(f"{file}: holds {type(content).__name__}, expected {expected}")
     return content
+
+
+def read_text(file: Path, expected: str) -> str:
+    """The text of a file of the user's; raises BadInput. A pipe or a device would be read for ever."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
+            raise BadInput(f"{file}: is a pipe or a device; expected {expected}")
+        with file.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise BadInput(f"{file}: has {file.stat().st_size} bytes, expected at most {MOST_BYTES}")
+        return content.decode("utf-8")
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be read ({error.strerror}); expected {expected}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file}: is no text ({error}); expected {expected}") from error
 
 
 def parse(text: str, place: str) -> Any:
@@ -76,5 +88,8 @@ def _require_plain(value: Any, place: str) -> None:
                 raise BadInput(f"{place}: {path} is {one!r:.60}, expected text that can be printed")
         elif isinstance(one, int) and abs(one) > LARGEST:
             raise BadInput(f"{place}: {path} is a number of {one.bit_length()} bits, expected one of at most 64")
+        elif isinstance(one, float) and math.isfinite(one) and abs(one) > LARGEST_FRACTION:
+            message = f"{place}: {path} is {one}, expected at most {LARGEST_FRACTION:.0e}"
+            raise BadInput(f"{message}: single precision ends soon after")
         elif one is not None and not isinstance(one, bool | int | float):
             raise BadInput(f"{place}: {path} is {type(one).__name__} {one!s:.60}, expected text; put it in quotes")

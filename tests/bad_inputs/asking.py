@@ -38,7 +38,7 @@ class Answer:
         """One sentence with these words, and an exit code that tells; argparse may remind of the usage before it."""
         lines = [line for line in self.said.splitlines() if not line.startswith(("usage: ", " "))]
         assert self.code in (1, 2), (self.code, self.said)
-        assert len(lines) == 1 and expected in lines[0], self.said
+        assert len(lines) == 1 and expected in f"{lines[0]}\n", self.said
 
 
 def ask(folder: Path, commands: str) -> Answer:

@@ -9,12 +9,23 @@ from tests.bad_inputs.asking import Row, grid, nothing, params, removed, written
 PLAN = "stages plan"
 TRAIN = "stages plan && stages train mini-castle-1shot"
 KNN_LINE = {"dataset": "mini", "method": "mc_knn", "shot": 1, "ways": [5], "pretrained": "standard"}
+PLANNED = "settings/train/mini-castle-1shot.json"
 
 TABLE: dict[str, Row] = {
     "no name": (nothing, "stages train", "got no name, expected one name: python -m stages train NAME"),
     "two names": (nothing, "stages splits mini mini", "got mini mini, expected one name"),
     "a name that leads nowhere": (nothing, "stages train one", "'one', expected one of: experiment, mini-castle"),
     "a path for a name": (nothing, "stages train ../x", "got ../x, expected one name"),
+    "a way that is none": (
+        grid(trained__CASTLE__ways=[True]),
+        PLAN,
+        "grid.yaml: trained.mini-castle-1shot.ways.0 is True, expected: a number of ways from 1, or all\n",
+    ),
+    "a folder for a plan": (
+        lambda folder: ((folder / PLANNED).unlink(), (folder / PLANNED).mkdir()),
+        "stages train mini-castle-1shot",
+        "mini-castle-1shot.json: is a folder, expected the file that `plan` writes",
+    ),
     "a missing key": (grid(trained__CASTLE={"dataset": "mini"}), PLAN, "trained.mini-castle-1shot.method is missing"),
     "an unknown key": (grid(trained__CASTLE__steps=3), PLAN, "unknown key trained.mini-castle-1shot.steps"),
     "an unknown group": (grid(more={}), PLAN, "unknown key more"),

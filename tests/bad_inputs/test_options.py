@@ -100,7 +100,10 @@ TABLE: dict[str, Row] = {
     ),
     "more classes than are seen": (params(methods__castle__options={"classes": 80}), TRAIN, "a step draws 80 classes"),
     "an option of the base a method adapts": (
-        several(params(methods__upper_bound__options={"bases": 3}), grid(adapted__ADAPTED__method="upper_bound")),
+        several(
+            params(methods__upper_bound__options={"bases": 3}),
+            grid(adapted__ADAPTED__method="upper_bound", adapted__ADAPTED__base="mini-protonet-1shot"),
+        ),
         PLAN,
         "method upper_bound: unknown option bases; remove it or correct its spelling; it takes temperature,",
     ),

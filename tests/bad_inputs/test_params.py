@@ -1,11 +1,13 @@
 """params.yaml that no stage may begin with: wrong values, names that lead nowhere, hostile YAML."""
 
+import os
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 
 import pytest
 
-from tests.bad_inputs.asking import Row, nothing, params, removed, written
+from tests.bad_inputs.asking import Damage, Row, nothing, params, removed, written
 from tests.pipeline.small_params import small_params
 
 PLAN = "stages plan"
@@ -13,7 +15,73 @@ TASKS = "stages plan && stages episodes mini"
 LAUGHS = "\n".join(["a0: &a0 [x, x]", *(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]" for n in range(40))])
 DATASET = small_params()["datasets"]["mini"]
 
+
+def piped(folder: Path) -> None:
+    """params.yaml is a pipe that nobody writes to."""
+    (folder / "params.yaml").unlink()
+    os.mkfifo(folder / "params.yaml")
+
+
+def endless(folder: Path) -> None:
+    """params.yaml is a device that never ends."""
+    (folder / "params.yaml").unlink()
+    (folder / "params.yaml").symlink_to("/dev/zero")
+
+
+def backbone(**options: object) -> Damage:
+    """The backbone of all datasets with these options."""
+    return params(backbone__options=options)
+
+
 TABLE: dict[str, Row] = {
+    "a pipe": (piped, PLAN, "params.yaml: is a pipe or a device; expected the parameters"),
+    "a device": (endless, PLAN, "params.yaml: is a pipe or a device; expected the parameters"),
+    "a device for the tools": (endless, "tools/scale", "params.yaml: is a pipe or a device; expected"),
+    "no text for the tools": (written("params.yaml", b"\xff\xfe"), "tools/scale", "params.yaml: is no text"),
+    "no classifiers": (
+        params(pretraining__classifiers={}),
+        PLAN,
+        "pretraining.classifiers are none, expected standard among them",
+    ),
+    "a misspelt method": (
+        params(methods__castel={"options": {}}),
+        PLAN,
+        "methods.castel: method is 'castel'",
+    ),
+    "wrong things in a list": (
+        params(seeds=[True, 1.5]),
+        PLAN,
+        "params.yaml: seeds.0 is True, expected: input should be a valid integer; "
+        "seeds.1 is 1.5, expected: input should be a valid integer\n",
+    ),
+    "a way that is none": (
+        params(measuring__few_shot=["ALL"]),
+        PLAN,
+        "params.yaml: measuring.few_shot.0 is 'ALL', expected: a number of ways from 1, or all\n",
+    ),
+    "a rate beyond single precision": (
+        params(pretraining__lr=1e308),
+        PLAN,
+        "pretraining.lr is 1e+308, expected at most",
+    ),
+    "a ratio beyond single precision": (
+        params(methods__castle__options={"ratio": 1e308}),
+        PLAN,
+        "methods.castle.options.ratio is 1e+308, expected at most 1e+30",
+    ),
+    "weights from a server": (backbone(pretrained=True), PLAN, "pretrained is no option of backbone castle_convnet4"),
+    "weights from a file": (backbone(checkpoint_path="/etc/passwd"), PLAN, "checkpoint_path is no option of backbone"),
+    "features of layers": (
+        backbone(features_only=True),
+        PLAN,
+        "features_only is no option of backbone",
+    ),
+    "widths that are none": (backbone(widths="x"), PLAN, "does not take the options {'widths': 'x'}"),
+    "a backbone that fails in its own way": (
+        params(backbone={"name": "resnet18", "options": {"block": "x"}}),
+        PLAN,
+        "backbone resnet18 does not take the options {'block': 'x'}",
+    ),
     "more threads than any machine": (params(threads=10**8), PLAN, "threads is 100000000, expected"),
     "a word for a seed": (params(seeds=["x"]), PLAN, "seeds.0 is 'x', expected"),
     "a word for seeds": (params(seeds="x"), PLAN, "seeds is 'x', expected"),
@@ -146,7 +214,6 @@ TABLE: dict[str, Row] = {
         PLAN,
         "mini-x-standard is a backbone of the datasets mini and mini-x, expected names that tell them apart",
     ),
-    "values of a method there is not": (params(methods__castel={}), PLAN, "method is 'castel', expected one of"),
     "a way measured twice": (params(measuring__few_shot=[5, 5]), PLAN, "few_shot are [5, 5], expected each once"),
     "one task": (params(episodes__test=[{"way": 5, "tasks": 1}]), PLAN, "episodes.test.0.tasks is 1, expected"),
     "a limit of one task": (

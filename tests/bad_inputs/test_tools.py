@@ -2,16 +2,32 @@
 
 import json
 import os
+import pickle
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from repro.trained.released import to_released
 from stages.tracking import bad_input_exits
 from stages.tracking.mongo import copy_run
-from tests.bad_inputs.asking import LINES, Damage, Row, ask, cut, ended, gone, nothing, params, removed, written
+from tests.bad_inputs.asking import (
+    LINES,
+    Damage,
+    Row,
+    ask,
+    cut,
+    ended,
+    gone,
+    nothing,
+    params,
+    removed,
+    several,
+    written,
+)
 
 WEIGHTS = "tools/import_weights {here}/in.pth {here}/out --backbone castle_convnet4_small --data {here}/data/mini"
 FOLDER = "tools/doctor image_folder root={here}/raw"
@@ -29,7 +45,48 @@ def released(content: object) -> Damage:
     return lambda folder: torch.save(content, folder / "in.pth")
 
 
+def trained(folder: Path) -> None:
+    """The workspace's own backbone as a released file."""
+    state = load_file(folder / "models" / "pretrained" / "mini-standard" / "0" / "model.safetensors")
+    torch.save({"params": to_released(state)}, folder / "in.pth")
+
+
+def link(name: str) -> Damage:
+    """A link of this name to params.yaml."""
+    return lambda folder: (folder / name).symlink_to("params.yaml")
+
+
+OWN = f"{WEIGHTS} --method pretrained"
+EXPORT = "tools/import_weights --export {here}/models/pretrained/mini-standard/0 {here}"
 TABLE: dict[str, Row] = {
+    "weights: a seed without data": (
+        several(trained, params(seeds=[0, 1])),
+        OWN,
+        "data/mini/1: no dataset.json; expected a folder of the splits stage",
+    ),
+    "weights: no graphics card": (
+        several(trained, params(machine__device="cuda")),
+        OWN,
+        "device 'cuda': 0 CUDA devices here",
+    ),
+    "weights: onto a model of a stage": (
+        trained,
+        OWN.replace("{here}/out", "{here}/models/pretrained/mini-standard"),
+        "holds a model that was trained here, expected none or one that was imported before; name a new folder",
+    ),
+    "weights: a name that no line takes": (
+        trained,
+        OWN.replace("{here}/out", "{here}/$(x)"),
+        "expected a folder named by letters, digits, . _ or -: paper/grid.yaml calls it by that name",
+    ),
+    "weights: heads of no dictionary": (trained, f"{OWN} --heads 2", "--heads was given with --method pretrained"),
+    "weights: an export onto parameters": (nothing, f"{EXPORT}/params.yaml", "expected the name of a .pth file"),
+    "weights: an export onto a link": (link("x.pth"), f"{EXPORT}/x.pth", "a link, expected the name of a .pth file"),
+    "weights: a pickle of a function": (
+        written("in.pth", pickle.dumps({"params": {"a": os.mkdir}}, protocol=2)),
+        WEIGHTS,
+        "not a checkpoint of tensors alone (unsupported GLOBAL posix.mkdir); fetch the file again",
+    ),
     "repro: a wrong parameter": (params(seeds=["x"]), "tools/repro", "seeds.0 is 'x', expected"),
     "repro: no grid": (removed("paper/grid.yaml"), "tools/repro", "paper/grid.yaml: cannot be read"),
     "repro: a grid of something else": (
@@ -96,6 +153,11 @@ TABLE: dict[str, Row] = {
     ),
     "doctor: a path for an edition": (nothing, "tools/doctor --edition ../x", "edition is '../x', expected one of"),
     "doctor: an edition and more": (nothing, "tools/doctor --edition x --fast", "--edition takes a name and nothing"),
+    "compare: a device": (
+        lambda folder: (folder / "t.csv").symlink_to("/dev/zero"),
+        "tools/compare workspace {here}/t.csv",
+        "t.csv: is a pipe or a device, expected CSV or Parquet",
+    ),
     "compare: markup for a name": (nothing, "tools/compare workspace [/x].csv", "[/x].csv: not a table"),
     "compare: a folder to write": (
         nothing,
@@ -142,7 +204,7 @@ TABLE: dict[str, Row] = {
     "weights: an export to a device": (
         nothing,
         "tools/import_weights --export {here}/models/pretrained/mini-standard/0 /dev/null",
-        "/dev/null: is a folder or a device, expected",
+        "/dev/null: is a folder or a device or a link, expected",
     ),
     "stages: a seed of thousands of digits": (
         nothing,
@@ -161,7 +223,7 @@ TABLE: dict[str, Row] = {
     "weights: a folder to export to": (
         nothing,
         "tools/import_weights --export {here}/models/pretrained/mini-standard/0 {here}/paper",
-        "paper: is a folder or a device, expected the name of a .pth file",
+        "paper: is a folder or a device or a link, expected the name of a .pth file",
     ),
     "weights: a folder that is none of ours": (
         released({"params": {}}),

@@ -110,7 +110,7 @@ def changes(edition: Edition) -> list[str]:
     found = []
     for kept, file in CHOSEN.items():
         if file in scales.CHOSEN:
-            before, after = (scales.read(path.read_text(encoding="utf-8")) for path in (edition.folder / kept, file))
+            before, after = map(scales.read_chosen, (edition.folder / kept, file))
             found += [line for line in scales.changes(before, after) if not line.startswith("machine.")]
     return found
 

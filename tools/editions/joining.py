@@ -84,7 +84,7 @@ def _differences(parts: Sequence[Edition]) -> Iterator[str]:
             taken[seed] = part.name
     for other in others:
         for file, left_out in ((PARAMS, {"seeds", "machine"}), (GRID, set())):
-            chosen = [scales.read((each.folder / file).read_text(encoding="utf-8")) for each in (first, other)]
+            chosen = [scales.read_chosen(each.folder / file) for each in (first, other)]
             mine, theirs = ({key: each[key] for key in each.keys() - left_out} for each in chosen)
             for change in scales.changes(mine, theirs):
                 yield f"{other.name} was run with another {file} than {first.name} ({change})"

@@ -14,8 +14,9 @@ class Durations:
     def __init__(self, file: Path) -> None:
         self._file = file
         try:
-            self._last: dict[str, float] = json.loads(file.read_text())
-        except (OSError, ValueError):
+            found = json.loads(file.read_text())
+            self._last = {str(name): float(seconds) for name, seconds in found.items()}
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError):  # damaged: it is only a memory
             self._last = {}
 
     def expected(self, stages: Iterable[Progress]) -> dict[str, float]:

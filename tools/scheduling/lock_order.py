@@ -39,4 +39,8 @@ class LockOrder:
         self._memory.unlink(missing_ok=True)
 
     def _known(self) -> dict[str, list[str]]:
-        return json.loads(self._memory.read_text()) if self._memory.exists() else {}
+        try:
+            found = json.loads(self._memory.read_text())
+            return {str(lock): list(map(str, names)) for lock, names in found.items()}
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError):  # none, or a damaged one
+            return {}

@@ -110,9 +110,10 @@ class Hope:
         self._shown.add(kind)
         try:
             value = FINDERS[kind]()
-        except (BadInput, OSError, ValueError, KeyError):  # a file that another run is just replacing
+            return list(value.lines()) if value else []
+        # A file that another run is just replacing, or one of somebody else's: the run goes on without the words.
+        except (BadInput, OSError, ValueError, LookupError, TypeError, AttributeError):
             return []
-        return list(value.lines()) if value else []
 
 
 def suspects(value: Value) -> list[str]:
