@@ -72,13 +72,22 @@ def words(text: str) -> list[str]:
         raise argparse.ArgumentTypeError(f"{text!r:.60} is no command ({error}), expected balanced quotes") from error
 
 
-def new_file(text: str) -> Path:
-    """A file to write, in place of an older one, named from where the user stands; no folder, device or link."""
-    file = from_here(text)
-    if (file.is_symlink() or file.exists()) and not stat.S_ISREG(file.lstat().st_mode):
-        kind = "a folder" if file.is_dir() else "no plain file"
-        raise argparse.ArgumentTypeError(f"{text!r:.200} is {kind}, expected the name of a file to write")
-    return file
+def new_file(ending: str) -> Callable[[str], Path]:
+    """A file to write, in place of an older one, named from where the user stands; no folder, device or link.
+
+    Its ending keeps it from replacing a file of another kind: what a tool reads, say.
+    """
+
+    def convert(text: str) -> Path:
+        file = from_here(text)
+        if (file.is_symlink() or file.exists()) and not stat.S_ISREG(file.lstat().st_mode):
+            kind = "a folder" if file.is_dir() else "no plain file"
+            raise argparse.ArgumentTypeError(f"{text!r:.200} is {kind}, expected the name of a file to write")
+        if file.suffix != ending:
+            raise argparse.ArgumentTypeError(f"{text!r:.200} is no {ending} file, expected a name that ends so")
+        return file
+
+    return convert
 
 
 def from_here(text: str) -> Path:

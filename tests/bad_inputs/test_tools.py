@@ -169,6 +169,12 @@ TABLE: dict[str, Row] = {
         "tools/compare workspace published --html /dev/null",
         "'/dev/null' is no plain file, expected the name of a file to write",
     ),
+    "compare: its own input to write": (
+        nothing,
+        "tools/compare workspace theirs.csv --json theirs.csv",
+        "'theirs.csv' is no .json file, expected a name that ends so",
+    ),
+    "bundle: the parameters to write": (nothing, "tools/bundle x --out params.yaml", "'params.yaml' is no .zip file"),
     "bundle: a link to write": (nothing, "tools/bundle x --out /dev/stdout", "'/dev/stdout' is no plain file"),
     "rehearse: a folder to write": (nothing, "tools/rehearse --report {here}", "is a folder, expected the name of a"),
     "rehearse: numerics of some": (
