@@ -107,7 +107,7 @@ class Edition:
         with self._as_written("claims.json") as content:
             found: dict[str, Any] = content["claims"]
             for claim in found.values():
-                texts = (claim["statement"], claim["shown_in"], claim["verdict"])
+                texts = (claim["statement"], claim["shown_in"], claim["published"], claim["verdict"])
                 texts += tuple(claim["decided"][key] for key in ("effect", "interval", "published"))
                 if not all(isinstance(text, str) for text in texts):
                     raise TypeError("a claim without words")

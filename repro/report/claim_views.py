@@ -36,7 +36,8 @@ class ComparisonView:
 class ClaimView:
     """One claim as printed; its numbers are those of the comparison that decides it.
 
-    `against_all` is the verdict with rows that the paper lacks, a dash where there are none; `cells` were read for it.
+    `published` is the paper's effect where its own numbers bear the claim least, whatever ours are. `against_all` is
+    the verdict with rows that the paper lacks, a dash where there are none; `cells` were read for it.
     """
 
     key: str
@@ -45,6 +46,7 @@ class ClaimView:
     line: int
     shown_in: str
     refuted_by: str
+    published: str
     verdict: Verdict | Literal["described"]
     against_all: str
     decided: ComparisonView
@@ -97,6 +99,7 @@ def _view(outcome: Outcome, results: Results, printed: Printed, methods: Methods
         claim.statement,
         *_placed(claim.place),
         claim.refuted_by,
+        _published(claim, printed),
         outcome.verdict,
         outcome.against_all or DASH,
         view(outcome.binding),
@@ -108,6 +111,20 @@ def _view(outcome: Outcome, results: Results, printed: Printed, methods: Methods
     )
 
 
+def _published(claim: Claim, printed: Printed) -> str:
+    """The printed effect that is nearest to refuting the claim, in the alternative that the paper bears out best."""
+    groups = [
+        [
+            (each.clearance(effect), effect)
+            for each in group
+            if (effect := printed.effect(each, claim.place.shown_in)) is not None
+        ]
+        for group in claim.alternatives
+    ]
+    nearest = [min(group) for group in groups if group]
+    return signed(max(nearest)[1]) if nearest else DASH
+
+
 def _describe(number: Described, results: Results, printed: Printed) -> ClaimView:
     found, value = results.estimate(number.reading), printed.value(number.reading)
     published = DASH if value is None else rounded(value)
@@ -115,7 +132,7 @@ def _describe(number: Described, results: Results, printed: Printed) -> ClaimVie
     decided = ComparisonView(number.statement, "cannot say", published, *shown)
     cell, place = (number.reading.cell.name,), _placed(number.place)
     cells, missing = (cell, ()) if found else ((), cell)
-    return ClaimView(number.key, number.statement, *place, "", "described", DASH, decided, cells, missing)
+    return ClaimView(number.key, number.statement, *place, "", published, "described", DASH, decided, cells, missing)
 
 
 def _placed(place: Place) -> tuple[str, int, str]:

@@ -100,8 +100,7 @@ def _decide(group: Sequence[ComparisonOutcome]) -> tuple[Verdict, ComparisonOutc
 
 def _clearance(outcome: ComparisonOutcome) -> tuple[bool, float]:
     """How far inside its bounds the interval begins; what was not measured comes last."""
-    found, comparison = outcome.found, outcome.comparison
+    found = outcome.found
     if found is None:
         return True, 0.0
-    inside = min(found.mean - comparison.low, comparison.high - found.mean)
-    return False, inside - (found.wide if found.error else 0.0)
+    return False, outcome.comparison.clearance(found.mean) - (found.wide if found.error else 0.0)

@@ -35,6 +35,10 @@ class Comparison:
     high: float = inf
     tie: float = 0.0
 
+    def clearance(self, value: float) -> float:
+        """How far inside the bounds a value lies; negative outside of them."""
+        return min(value - self.low, self.high - value)
+
     def judge(self, found: Mean | None, failing: int = 1, holding: int = 1) -> Verdict:
         """Say where the interval lies; Bonferroni's correction for several ways of failing, or of holding."""
         if found is None or found.error is None:

@@ -105,3 +105,4 @@ def test_views_of_nothing_are_open_and_still_show_the_paper(tmp_path: Path, prin
     (order,) = (view for view in views if view.key == "domains-heterogeneous")
     assert (order.section, order.line, order.shown_in) == ("5.3", 523, "T1a")
     assert [each.published for each in order.comparisons] == ["+3.76", "+1.55", "+0.23"]
+    assert order.published == "+0.23"

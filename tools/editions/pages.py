@@ -88,8 +88,9 @@ def matrix(editions: Sequence[Edition]) -> str:
     lines = [row(head), row(["---"] * len(head))]
     for key, claim in rows.items():
         found = [_effect(claims[name].get(key)) for name in columns]
-        published = claim["decided"]["published"]
-        lines.append(row([claim["statement"], claim["shown_in"], published, *found, *([NOTHING] * len(empty))]))
+        lines.append(
+            row([claim["statement"], claim["shown_in"], claim["published"], *found, *([NOTHING] * len(empty))])
+        )
     notes = [f"**{each.name}**: {each.about.benchmark}, {_seeds(each)}." for each in editions]
     if empty:
         notes.append("**paper scale**: the paper's own datasets and backbones have not been run.")
