@@ -137,6 +137,12 @@ def test_a_known_method_may_stand_where_the_paper_left_it_out() -> None:
     assert ours == {"T2": [], "T3": ["ifsl"], "T4": ["ifsl"]}
 
 
+def test_a_method_in_a_table_of_ones_own_may_stand_in_the_papers_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The README's recipes do both; only a row that adds nothing anywhere is refused."""
+    monkeypatch.setattr(rows, "TABLES", (*TABLES, replace(NEW_TABLE, rows=(Row(MINE, MINE),), takes_rows=False)))
+    assert [name for name in (MINE, "ifsl", "castle_minus", "castle") if not rows.lacked(name)] == ["castle"]
+
+
 def test_a_row_that_is_no_method_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"rows name 'mymethd', which is no method, expected some of acastle, "):
         render(tmp_path, tmp_path / "out", rows=["mymethd"])
