@@ -12,7 +12,7 @@ METRICS = "metrics.json"  # beside a record
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one cell, seed, protocol and way; every task has so many queries of each kind."""
+    """The rows of one cell, seed, protocol and way; every task has the same number of queries of each kind."""
 
     cell: str
     seed: int

@@ -22,7 +22,8 @@ def method_names() -> list[str]:
 def method_class(name: str) -> type[Method]:
     """The one subclass of Method that the file of this name defines; raises BadInput where it is not whole."""
     if name not in method_names():
-        raise BadInput(f"method is {name!r}, expected one of {', '.join(method_names())}, or a file of that name")
+        message = f"method is {name!r}, expected one of {', '.join(method_names())}"
+        raise BadInput(f"{message}; a new one is a file repro/methods/NAME.py")
     module = import_module(f"repro.methods.{name}")
     defined = [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__]
     methods = [each for each in defined if issubclass(each, Method)]

@@ -38,7 +38,7 @@ LABEL_SETS = {"gfsl": "seen and unseen", "fsl": "unseen", "seen": "seen"}
 
 @dataclass(frozen=True)
 class MeasuresRow:
-    """One cell asked for so many classes, its numbers in the order of MEASURES; None where one was not taken."""
+    """One cell at one number of classes, its numbers in the order of MEASURES; None where one was not taken."""
 
     cell: str
     protocol: str

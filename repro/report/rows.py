@@ -27,3 +27,8 @@ def with_rows(
         tuple(table.with_rows(chosen(table.dataset)) for table in TABLES),
         tuple(figure.with_rows(chosen(figure.dataset)) for figure in FIGURES),
     )
+
+
+def lacked(method: str) -> bool:
+    """Whether a table or figure that takes rows does not have this method already."""
+    return with_rows([method]) != (TABLES, FIGURES)

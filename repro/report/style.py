@@ -49,7 +49,7 @@ def figure_style() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float, panels: int = 1, rows: int = 1) -> tuple["Figure", list[Any]]:
-    """A figure with panels side by side, in rows of so many, free of any window system."""
+    """A figure with `rows` rows of `panels` panels, free of any window system."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -20,6 +20,7 @@ from repro.models.pretrained import check_classifier
 from repro.options import checked
 from repro.preparation.preparing import check_source
 from repro.report.needs import required_cells
+from repro.report.rows import lacked
 from repro.trained.building import check_method_options
 from repro.training.episodic import MetaTraining
 from repro.training.pretrain import Pretraining
@@ -183,14 +184,12 @@ class Resolver:
     def paper(self) -> PaperSettings:
         """Of rendering the paper; `methods` are those whose cards it shows."""
         params = self.params
-        named, own = (
-            {line.method for line in self.grid.lines().values()},
-            {need.cell.method for need in required_cells()},
-        )
-        if known := sorted(own & set(params.paper.rows)):
-            message = f"paper.rows has {known[0]}, expected methods that the paper lacks"
-            raise BadInput(f"{message}; remove it, its rows are in the tables")
-        methods = sorted(named | own | set(params.paper.rows))
+        for name in params.paper.rows:
+            if not lacked(name):
+                message = f"paper.rows has {name}, expected methods that a table or figure lacks"
+                raise BadInput(f"{message}; remove it, its rows are in all that take any")
+        named = {line.method for line in self.grid.lines().values()} | set(params.paper.rows)
+        methods = sorted(named | {need.cell.method for need in required_cells()})
         return PaperSettings(
             seeds=params.seeds,
             benchmark=params.benchmark,

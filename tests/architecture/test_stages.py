@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from dvc.repo import Repo
 
+from repro.report.layout import TABLES
 from repro.report.needs import required_cells
+from repro.results.published import read_published
 from stages.settings.code import DECIDES_NOTHING, Code
 from stages.settings.files import plain
 from stages.settings.grid import read_grid
@@ -181,8 +183,11 @@ def test_no_name_of_the_users_is_in_a_command() -> None:
 
 
 def test_every_cell_that_the_paper_needs_is_measured() -> None:
-    lines = read_grid(ROOT).lines()
+    lines, published = read_grid(ROOT).lines(), read_published(ROOT / "paper" / "published.yaml")
+    own = {table.key for table in TABLES} - published.keys()
     for need in required_cells():
+        if own.issuperset(need.needed_by):
+            continue  # a table of one's own shows dashes for what is not measured
         line = lines[need.cell.name]
         for protocol, way in need.protocols:
             assert line.seen if protocol == "seen" else {way, "all"} & set(line.ways), f"{need.cell.name}: {way} ways"

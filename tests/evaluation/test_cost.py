@@ -32,7 +32,7 @@ def task_list() -> tuple[Scorer, BoundTasks]:
 
 
 def peak_mb(scorer: Scorer, bound: BoundTasks, number: int) -> float:
-    """How far the process's memory rises above where it stands, while so many tasks are evaluated."""
+    """How far the process's memory rises above where it stands, while a number of tasks is evaluated."""
     bound.number = number
     CLEAR.write_text("5")  # the peak begins anew
     before = _status_mb("VmRSS")

@@ -32,7 +32,7 @@ class Running:
     printed: Path
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """The exit code; None where the stage still runs after so many seconds."""
+        """The exit code; None where the stage still runs after these seconds."""
         try:
             return self.launcher.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -99,7 +99,7 @@ class Scene:
         return time.monotonic() - started
 
     def kill_after(self, stage: str, seconds: float) -> None:
-        """Start a stage in a cleared place and kill it; earlier, where it ends within so many seconds."""
+        """Start a stage in a cleared place and kill it; earlier, where it ends within these seconds."""
         while True:
             self.clear(stage)
             running = self.start(stage)

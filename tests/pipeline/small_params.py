@@ -20,6 +20,7 @@ LINES = {
 def small_params() -> dict[str, Any]:
     """Read params.yaml and shrink it."""
     params: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text())
+    params["datasets"] = {name: params["datasets"][name] for name in CLASSES}
     for name, dataset in params["datasets"].items():
         dataset["options"] |= {
             "classes": dict.fromkeys(SPLITS, CLASSES[name]),

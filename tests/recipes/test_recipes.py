@@ -13,6 +13,7 @@ import yaml
 from PIL import Image
 
 from repro import paths
+from repro.editions.edition import EDITIONS
 from tests.pipeline.workspace import ROOT, call, executed
 
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("forked_stages")]
@@ -101,6 +102,32 @@ def test_a_dataset_is_one_entry(copied: Path, tmp_path: Path) -> None:
     (copied / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
     call(copied, *command("dataset=flowers"))
     assert (copied / "data" / "flowers").is_dir()
+
+
+def test_tests_that_look_at_params_grid_and_layout_stay_green(tmp_path: Path) -> None:
+    """With every recipe in a copy of all that git tracks."""
+    for name in call(ROOT, "git", "ls-files").stdout.splitlines():
+        if not Path(name).is_relative_to(EDITIONS):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "repro" / "methods" / "centroid.py").write_text(recipe("method"))
+    insert(tmp_path / "paper" / "grid.yaml", "adapted:", recipe("cell"))
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    params["datasets"] |= yaml.safe_load(recipe("dataset"))
+    params["paper"]["rows"].append("centroid")
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    with (tmp_path / "repro" / "report" / "layout.py").open("a") as layout:
+        layout.write(recipe("table"))
+    call(tmp_path, "git", "init", "--quiet")
+    tests = [
+        "architecture/test_stages.py::test_every_cell_that_the_paper_needs_is_measured",
+        "architecture/test_stages.py::test_every_stage_of_dvc_has_its_settings_and_depends_on_them",
+        "bad_inputs/test_params.py::test_wrong_parameters_get_one_sentence[a misspelt dataset]",
+        "report/test_layout.py",
+        "stages/test_scales.py::test_budgets_of_the_embedded_benchmark_reach_no_other_scale",
+        "tools/test_costs.py::test_steps_and_images_are_those_of_the_settings",
+    ]
+    call(tmp_path, sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(f"tests/{name}" for name in tests))
 
 
 def test_another_rate_for_a_cell_and_for_a_dataset_re_runs_them_alone(copied: Path) -> None:

@@ -32,7 +32,8 @@ def test_headers_have_one_level_per_corner() -> None:
 
 
 def test_the_needed_cells_are_known_by_name() -> None:
-    needs = {need.cell.name: need for need in required_cells()}
+    own = {table.key for table in TABLES} - PUBLISHED.keys()
+    needs = {need.cell.name: need for need in required_cells() if not own.issuperset(need.needed_by)}
     assert len(needs) == 58
     main = needs["mini-castle-1shot"]
     assert {("gfsl", 5), ("gfsl", 20), ("fsl", 5), ("fsl", "all"), ("seen", "any")} <= main.protocols

@@ -24,8 +24,8 @@ from tests.report.synthetic import noisy, write_cell
 
 MINE = "mymethod"
 ONE_SHOT = [("gfsl", 5), ("gfsl", 10), ("gfsl", 15), ("gfsl", 20), ("fsl", 20)]
-NEW_TABLE = replace(TABLES[2], key="T13", title="CASTLE alone on {dataset}", rows=(Row("castle", "castle"),))
-NEW_FIGURE = replace(FIGURES[0], key="F12", name="F12_castle", lines=(Line(Cell("mini", "castle", 1)),))
+NEW_TABLE = replace(TABLES[2], key="T21", title="CASTLE alone on {dataset}", rows=(Row("castle", "castle"),))
+NEW_FIGURE = replace(FIGURES[0], key="F21", name="F21_castle", lines=(Line(Cell("mini", "castle", 1)),))
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +104,11 @@ def test_numbers_that_nobody_published_are_dashes(extended: Path) -> None:
 
 
 def test_a_new_table_and_a_new_figure_are_one_entry_each(extended: Path) -> None:
-    assert "CASTLE alone on mini" in tex_of(extended, "T13")
-    assert (extended / "figures" / "F12_castle.pdf").is_file()
-    assert "F12_castle" in (extended / "figures.tex").read_text()
+    assert "CASTLE alone on mini" in tex_of(extended, "T21")
+    assert (extended / "figures" / "F21_castle.pdf").is_file()
+    assert "F21_castle" in (extended / "figures.tex").read_text()
     places = {number["place"] for number in json.loads((extended / "provenance.json").read_text())["numbers"]}
-    assert {"T13/castle/1shot_hm", "F12"} <= places
+    assert {"T21/castle/1shot_hm", "F21"} <= places
 
 
 def test_a_dataset_that_nothing_shows_changes_nothing(extended: Path, paper: Paper) -> None:
@@ -135,6 +135,12 @@ def test_a_known_method_may_stand_where_the_paper_left_it_out() -> None:
     tables, _ = with_rows(["ifsl"])
     ours = {table.key: [row.key for row in table.rows if row.ours] for table in tables if table.takes_rows}
     assert ours == {"T2": [], "T3": ["ifsl"], "T4": ["ifsl"]}
+
+
+def test_a_method_in_a_table_of_ones_own_may_stand_in_the_papers_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The README's recipes do both; only a row that adds nothing anywhere is refused."""
+    monkeypatch.setattr(rows, "TABLES", (*TABLES, replace(NEW_TABLE, rows=(Row(MINE, MINE),), takes_rows=False)))
+    assert [name for name in (MINE, "ifsl", "castle_minus", "castle") if not rows.lacked(name)] == ["castle"]
 
 
 def test_a_row_that_is_no_method_is_refused(tmp_path: Path) -> None:

@@ -101,7 +101,8 @@ def test_the_releases_numbers() -> None:
 @every_scale
 def test_budgets_of_the_embedded_benchmark_reach_no_other_scale(scale: str) -> None:
     base = yaml.safe_load(BASE[paths.PARAMS])
-    for entry in base["datasets"].values():
+    for name in ("mini", "tiered", "heterogeneous", "office"):
+        entry = base["datasets"][name]
         entry["pretraining"], entry["training"] = {"epochs": 12345}, {"steps": 12345}
     for entry in base["methods"].values():
         entry.update({"training": {"steps": 12345}} if "training" in entry else {})

@@ -1,5 +1,6 @@
 """SCALING.md: its tables are what `tools/bench --costs` counts, and the counts agree with a second route."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -7,8 +8,11 @@ import pytest
 import torch
 from dvc.repo import Repo
 
+from repro import paths
 from repro.models import create_backbone
 from repro.training.checkpoints import Best, Snapshot, write_checkpoint
+from stages.settings.grid import read_grid
+from stages.settings.params import read_params
 from tools.benchmarks import costs
 from tools.benchmarks.cost_tables import tables
 
@@ -18,6 +22,9 @@ COSTS = costs.Costs(costs.planned())
 
 def test_scaling_md_holds_the_tables_that_are_counted() -> None:
     written = (ROOT / "SCALING.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"^\| \d+ \| (\d+) \| [\d,]+ \| [\d,]+ \| \d+ B \|", written, re.MULTILINE)
+    if len(COSTS.of_evaluation) > int(lines) or set(read_params(ROOT / paths.PARAMS).datasets) > set(costs.IMAGES):
+        pytest.skip("SCALING.md counts the grid without lines and datasets of one's own: `tools/bench --costs`")
     for table in tables().split("\n\n"):
         assert table in written, f"run `tools/bench --costs` and put this into SCALING.md:\n{table}"
     assert len(written.partition("## Measured speed")[0].splitlines()) <= 100
@@ -51,7 +58,8 @@ def test_a_checkpoint_has_four_copies_of_the_weights(tmp_path: Path) -> None:
 def test_every_stage_of_the_pipeline_is_counted() -> None:
     names = Counter(stage.addressing.partition("@")[0] for stage in Repo(str(ROOT)).index.stages)
     assert f"\n| {sum(names.values())} | " in tables().split("\n\n")[-1]
-    assert names["train"] == len(list(COSTS.meta_trainings()))
+    known = [line for line in read_grid(ROOT).trained.values() if line.dataset in costs.IMAGES]
+    assert len(known) == len(list(COSTS.meta_trainings()))
 
 
 def test_steps_and_images_are_those_of_the_settings() -> None:

@@ -26,7 +26,7 @@ def home(tmp_path, installed):
 
 
 def open_table(browser, address, number):
-    """Wait for a table of so many runs."""
+    """Wait for a table with that number of runs."""
     browser.get(address)
     until(browser, lambda: len(rows(browser)) == number)
 

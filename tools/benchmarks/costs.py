@@ -104,11 +104,15 @@ def stored_rows(dataset: str) -> int:
 
 
 class Costs:
-    """The grid's trainings and tasks, counted from its settings."""
+    """The grid's trainings and tasks, counted from its settings.
+
+    Trainings are those on the paper's datasets: of others nobody has said how many images they have.
+    """
 
     def __init__(self, settings: list[Any]) -> None:
-        self.of_pretraining = [each for each in settings if isinstance(each, PretrainSettings)]
-        self.of_training = [each for each in settings if isinstance(each, TrainSettings)]
+        known = [each for each in settings if getattr(each, "dataset", None) in IMAGES]
+        self.of_pretraining = [each for each in known if isinstance(each, PretrainSettings)]
+        self.of_training = [each for each in known if isinstance(each, TrainSettings)]
         self.of_evaluation = [each for each in settings if isinstance(each, EvaluateSettings)]
         self.episodes = {each.dataset: each.episodes for each in settings if isinstance(each, EpisodesSettings)}
         self.sizes = {each.dataset: each.size for each in settings if isinstance(each, SplitsSettings)}

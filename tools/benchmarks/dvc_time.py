@@ -43,7 +43,7 @@ def table(sizes: tuple[int, ...] = SIZES) -> Iterator[str]:
 
 
 class Project:
-    """A repository with so many stages (one more where their number is even), all of them up to date."""
+    """A repository with that number of stages (one more where it is even), all of them up to date."""
 
     def __init__(self, folder: Path, stages: int, *, in_one_file: bool = False) -> None:
         self.folder = folder

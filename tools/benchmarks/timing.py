@@ -69,7 +69,7 @@ def resident_peak_mb(work: Work) -> float:
 
 @contextmanager
 def threads(number: int) -> Iterator[None]:
-    """Compute with so many threads inside."""
+    """Compute with this number of threads inside."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:

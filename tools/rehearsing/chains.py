@@ -1,4 +1,4 @@
-"""How long all stages take: one after the other, in so many places side by side, and along the longest chain."""
+"""How long all stages take: one after the other, side by side in several places, and along the longest chain."""
 
 import heapq
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def longest_chain(seconds: Mapping[Job, float], needs: Mapping[Job, Sequence[Job
 
 
 def side_by_side(seconds: Mapping[Job, float], needs: Mapping[Job, Sequence[Job]], places: int) -> float:
-    """Seconds in so many places: a place takes the first stage of the pipeline that is ready, as tools/repro does."""
+    """Seconds on `places` places: each takes the first stage of the pipeline that is ready, as tools/repro does."""
     order = {job: place for place, job in enumerate(seconds)}
     missing = {job: len(needs[job]) for job in seconds}
     after: dict[Job, list[Job]] = {job: [] for job in seconds}

@@ -128,7 +128,7 @@ def cache_copies(root: Path) -> int:
 
 
 def disk_verdict(needed: int, root: Path) -> str:
-    """Empty where so many bytes fit beside what is there; else a sentence with what to do."""
+    """Empty where this number of bytes fits beside what is there; else a sentence with what to do."""
     free = shutil.disk_usage(root).free
     if needed <= free:
         return ""

@@ -123,7 +123,7 @@ def _listen(measured: Measured, clock: Clock) -> None:
 
 
 def _cut(prepare: Callable[..., Training], steps: int, measured: Measured) -> Callable[..., Training]:
-    """The same training, ended after so many steps and validated with the last one."""
+    """The same training, ended after `steps` steps and validated at the last one."""
 
     def prepared(*given: Any, **named: Any) -> Training:
         training = prepare(*given, **named)

@@ -1,4 +1,4 @@
-"""The largest step that fits into memory, by trying: forward and backward of so many images in a fresh process."""
+"""The largest step that fits into memory, by trying: forward and backward of a number of images in a fresh process."""
 
 import resource
 from collections.abc import Callable, Iterator

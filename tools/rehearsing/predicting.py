@@ -48,7 +48,7 @@ class Rehearsed:
     )  # images at once, where it was not all of the sample's
 
     def embedded(self, dataset: str, images: float) -> float:
-        """Of so many images of the sample, those that were computed."""
+        """How many of this number of images the sample computed."""
         return min(images, self.most_embedded.get(dataset, images))
 
 

@@ -16,7 +16,7 @@ Keep = Mapping[str, int]  # images of a class, in each of its domains, by role
 
 
 def prepare_sample(keep: Keep) -> Callable[..., None]:
-    """`prepare` of so many images."""
+    """`prepare` for this number of images."""
 
     def prepared(
         source: str,

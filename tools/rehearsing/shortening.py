@@ -60,7 +60,7 @@ def short_settings(stage: Stage, work: Work, device: torch.device, heavy: Mappin
 
 
 def _with_fewer_images(settings: Any, most: int) -> Any:
-    """A training's settings with steps of about so many images: a smaller batch, or fewer queries of a method."""
+    """A training's settings with about `most` images a step: a smaller batch, or fewer queries of a method."""
     if hasattr(settings, "pretraining"):
         batch = min(settings.pretraining.batch, most)
         return replace(settings, pretraining=replace(settings.pretraining, batch=batch))

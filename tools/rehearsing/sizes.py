@@ -42,7 +42,7 @@ class DatasetSize:
         return self.total - self.images["train"] + self.exemplars(EXEMPLARS)
 
     def exemplars(self, number: int) -> int:
-        """Training images that are remembered, so many of each seen class where there are as many."""
+        """Training images that are remembered: the same number of each seen class, or all that it has."""
         return min(number * self.seen, self.images["train"])
 
 
@@ -95,5 +95,5 @@ def record_bytes(tasks: int) -> int:
 
 
 def drawn_images(tasks: int, of: int) -> float:
-    """How many of `of` images so many draws hit, on average."""
+    """How many of `of` images are drawn at least once, on average."""
     return of * (1 - (1 - 1 / of) ** tasks)

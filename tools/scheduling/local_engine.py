@@ -1,4 +1,4 @@
-"""This machine's side: so many jobs at once, each a process on a leash that ends with us."""
+"""This machine's side: several jobs at once, each a process that ends with this one."""
 
 import selectors
 import socket

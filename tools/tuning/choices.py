@@ -75,7 +75,7 @@ class Choices:
             raise BadInput(f"together names {known}, expected each once, among {', '.join(self.methods)}")
 
     def entry(self, options: Options, training: Options, steps: int) -> MethodParams:
-        """A setting, trained for so many steps, as an entry of `methods` in params.yaml."""
+        """A setting, trained for `steps` steps, as an entry of `methods` in params.yaml."""
         budget = {"steps": steps, "validate_every": max(1, steps // self.validations)}
         return MethodParams(options, {**training, **budget})
 

@@ -28,7 +28,7 @@ class Search:
     def __post_init__(self) -> None:
         listed, wanted = list(self.resolver.params.seeds), self.choices.seeds
         if len(listed) < wanted:
-            message = f"{paths.PARAMS} lists the seeds {listed}, expected at least {wanted}: so many judge a plateau"
+            message = f"{paths.PARAMS} lists the seeds {listed}, expected at least {wanted} to judge a plateau"
             raise BadInput(f"{message}; add one there while tuning, or lower `seeds` in {FILE}")
 
     @property

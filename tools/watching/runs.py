@@ -13,7 +13,7 @@ from stages.tracking.files import read_json, read_scalars
 from tools.clock import clock
 
 SILENT_SECONDS = 60.0  # a run beats every 10 s, also while it computes
-STUCK_SECONDS, STUCK_STEPS = 300.0, 20  # without a step for so long, and for the time of so many steps
+STUCK_SECONDS, STUCK_STEPS = 300.0, 20  # without a step for this long, and for the time that this number of steps takes
 MEASURES = ("val_hm", "val_prototype_accuracy")  # how trainings name their validation
 
 

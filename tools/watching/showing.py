@@ -22,7 +22,7 @@ LAST = 5  # finished parts that are shown
 
 
 def sparkline(values: Sequence[float], width: int = WIDTH) -> str:
-    """The series as so many bars at most, each the mean of its share; what is no number is a cross."""
+    """The series as at most this number of bars, each the mean of its share; what is no number is a cross."""
     size = max(1, math.ceil(len(values) / width))
     means = [sum(part) / len(part) for part in (values[at : at + size] for at in range(0, len(values), size))]
     numbers = [mean for mean in means if math.isfinite(mean)]
