@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.pipeline.workspace import digests
+from tests.preparation.raw_trees import folder_tree
 from tests.rehearsing.small import ENVIRONMENT, ROOT, command, rehearse, small_workspace
 
 pytestmark = pytest.mark.timeout(1800)  # a rehearsal and then the stages in full
@@ -62,6 +63,22 @@ def test_a_failing_stage_is_named_with_its_log_and_the_rest_goes_on(tmp_path: Pa
     assert "a step draws 10000 classes" in report
     assert "not tried: train mini-castle-1shot fails" in report
     assert re.search(r"evaluate mini-mc_knn-1shot \| works", report)
+
+
+def raw_workspace(folder: Path) -> Path:
+    """Mini from pictures in a folder of the workspace, named from there."""
+    options = {"root": "raw/mini", "classes": [10, 6, 6], "extra": 8}
+    params = yaml.safe_load((small_workspace(folder) / "params.yaml").read_text())
+    params["datasets"]["mini"] |= {"source": "image_folder", "options": options}
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    folder_tree(folder / "raw" / "mini", [f"class {number}" for number in range(22)], per_class=30)
+    return folder
+
+
+def test_raw_data_named_from_the_workspace_is_found_from_the_scratch_folder(tmp_path: Path) -> None:
+    done = rehearse(raw_workspace(tmp_path / "workspace"), "mini", "mc_knn")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "Every kind of stage works." in (tmp_path / "report.md").read_text()
 
 
 def test_a_signal_leaves_no_process_and_no_folder(tmp_path: Path, faults: Any) -> None:

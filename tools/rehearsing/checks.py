@@ -4,6 +4,7 @@ import configparser
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,9 +15,9 @@ from repro.data.episodes import TaskSpec, ways_available
 from repro.errors import BadInput
 from repro.models.device import pick_device
 from repro.preparation.doctor import Finding, examine
-from repro.preparation.sources import options_of
+from repro.preparation.sources import SOURCES, options_of
 from stages.episodes import specs
-from stages.settings.params import DatasetParams
+from stages.settings.params import DatasetParams, Params
 from tools.rehearsing.sizes import DatasetSize, drawn_size, is_drawn
 from tools.rehearsing.work import Work
 
@@ -63,14 +64,34 @@ def missing_data(work: Work) -> list[str]:
     ]
 
 
+def from_root(params: Params, root: Path) -> Params:
+    """The same parameters with raw data named from the workspace: stages are rehearsed in another folder."""
+
+    def absolute(given: Any) -> Any:
+        if isinstance(given, list):
+            return [absolute(each) for each in given]
+        return str(root / given) if isinstance(given, str) else given
+
+    datasets = {
+        name: replace(chosen, options=chosen.options | {key: absolute(given) for key, given in _raw_options(chosen)})
+        for name, chosen in params.datasets.items()
+    }
+    return replace(params, datasets=datasets)
+
+
 def _raw_paths(chosen: DatasetParams) -> Iterator[tuple[str, str]]:
-    if is_drawn(chosen.source):
+    for key, given in _raw_options(chosen):
+        yield from ((key, str(path)) for path in (given if isinstance(given, list) else [given]))
+
+
+def _raw_options(chosen: DatasetParams) -> Iterator[tuple[str, Any]]:
+    """The options that name folders or files of raw data."""
+    if chosen.source not in SOURCES:  # it draws its images, or there is none such, which others say
         return
     for key, option in options_of(chosen.source).items():
         given = chosen.options.get(key)
-        paths_ = given if isinstance(given, list) else [given]
         if given is not None and Path in _kinds(option.annotation):
-            yield from ((key, str(path)) for path in paths_)
+            yield key, given
 
 
 def _kinds(annotation: Any) -> set[Any]:

@@ -109,5 +109,6 @@ class Rehearsing:
 
 def rehearse(root: Path, only: Sequence[str], file: Path, places: int | None, prove: bool) -> int:
     """Rehearse the workspace below `root`; give the exit code. Raises BadInput."""
-    work = Work(read_params(root / paths.PARAMS), read_grid(root), root, only)
+    params = checks.from_root(read_params(root / paths.PARAMS), root)
+    work = Work(params, read_grid(root), root, only)
     return Rehearsing(root, work, checks.device_of(work), places).run(file, prove)
