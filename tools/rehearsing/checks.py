@@ -18,10 +18,10 @@ from repro.preparation.doctor import Finding, examine
 from repro.preparation.sources import SOURCES, options_of
 from stages.episodes import specs
 from stages.settings.params import DatasetParams, Params
-from tools.rehearsing.sizes import DatasetSize, drawn_size, is_drawn
+from tools.rehearsing.sizes import DatasetSize, drawn_size, is_drawn, readable
 from tools.rehearsing.work import Work
 
-LINKS = ("hardlink", "symlink")
+LINK = "dvc config --local cache.type hardlink,reflink,copy"
 NO_NVIDIA = "nvidia-smi is not here: no NVIDIA driver, or it is not on the PATH"
 
 
@@ -141,11 +141,18 @@ def _task_lists(work: Work, name: str) -> Callable[[Dataset], list[TaskSpec]]:
 
 
 def cache_copies(root: Path) -> int:
-    """How often an output lies on the disk: once more in DVC's cache unless it is linked from there."""
+    """How often an output lies on the disk: once more in DVC's cache unless it is linked from there.
+
+    DVC takes the first kind of link that can be made: a hard link ends at its file system, and whether a reflink can
+    be made is not known without trying.
+    """
     config = configparser.ConfigParser()
     config.read([root / ".dvc" / "config", root / ".dvc" / "config.local"])
-    types = [word.strip() for word in config.get("cache", "type", fallback="").split(",")]
-    return 1 if set(types) & set(LINKS) else 2
+    types = [word.strip(" '\"") for word in config.get("cache", "type", fallback="").split(",")]
+    cache = root / ".dvc" / config.get("cache", "dir", fallback="cache").strip(" '\"")
+    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    possible = {"symlink": True, "hardlink": there.stat().st_dev == root.stat().st_dev, "copy": True}
+    return 2 if next((kind for kind in types if possible.get(kind)), "copy") == "copy" else 1
 
 
 def disk_verdict(needed: int, root: Path) -> str:
@@ -153,8 +160,8 @@ def disk_verdict(needed: int, root: Path) -> str:
     free = shutil.disk_usage(root).free
     if needed <= free:
         return ""
-    linked = "" if cache_copies(root) == 1 else ", `dvc config cache.type hardlink,symlink` halves it"
-    message = f"the disk of {root} has {free / 1e9:.1f} GB free, the whole run needs {needed / 1e9:.1f} GB"
+    linked = "" if cache_copies(root) == 1 else f", `{LINK}` with a cache on this disk halves it"
+    message = f"the disk of {root} has {readable(free)} free, the whole run needs {readable(needed)}"
     return f"{message}; free some space{linked}, or leave datasets out"
 
 

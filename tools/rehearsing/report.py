@@ -8,6 +8,7 @@ from tools.clock import clock
 from tools.rehearsing.chains import Job, longest_chain, side_by_side
 from tools.rehearsing.measuring import CPU, Measured
 from tools.rehearsing.predicting import Predictor
+from tools.rehearsing.sizes import readable
 from tools.rehearsing.work import Stage
 
 PLACES = (1, 2, 4, 8)
@@ -58,7 +59,7 @@ def stage_lines(predictor: Predictor, stages: Sequence[Stage]) -> list[str]:
             state = f"as {timed.name}" if timed.works else state
         seconds = predictor.seconds(stage)
         full = "?" if seconds is None else clock(seconds)
-        cells = (stage.title, state, *_speeds(predictor, timed), full, _bytes(predictor.bytes(stage)))
+        cells = (stage.title, state, *_speeds(predictor, timed), full, readable(predictor.bytes(stage)))
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -76,11 +77,7 @@ def _speeds(predictor: Predictor, timed: Measured | None) -> tuple[str, str, str
         rates = predictor.rates(timed)
         tasks = " ".join(f"{1 / max(rate, 1e-9):,.0f}" for (kind, _), rate in rates.items() if kind == "gfsl")
     peak = timed.gpu_bytes or timed.host_bytes
-    return step, images, tasks, _bytes(peak)
-
-
-def _bytes(number: int) -> str:
-    return f"{number / 1e9:.2f} GB" if number >= 1e8 else f"{number / 1e6:.1f} MB"
+    return step, images, tasks, readable(peak)
 
 
 def failure_lines(measured: Sequence[Measured]) -> list[str]:
@@ -98,12 +95,13 @@ def sum_lines(found: Totals, places: int, copies: int, unit: str) -> list[str]:
     """Time and disk of the whole run."""
     wide = [f"{number}: {clock(seconds)}" for number, seconds in found.seconds.items() if number > 1]
     chain = " → ".join(f"{kind} {name}" for kind, name, _ in found.chain)
+    outputs, checkpoints = readable(found.outputs), readable(found.checkpoints)
     return [
         f"- one stage after the other: **{clock(found.seconds[1])}**",
         f"- by number of {unit} side by side: {', '.join(wide)}; here {places}: **{clock(found.seconds[places])}**",
         f"- longest chain: {clock(found.chain_seconds)} ({chain})",
-        f"- disk: {_bytes(found.outputs)} of outputs, × {copies} with DVC's cache, and {_bytes(found.checkpoints)} of "
-        f"checkpoints: **{_bytes(needed(found, copies))}**",
+        f"- disk: {outputs} of outputs, × {copies} with DVC's cache, and {checkpoints} of checkpoints: "
+        f"**{readable(needed(found, copies))}**",
     ]
 
 
