@@ -81,6 +81,21 @@ def test_raw_data_named_from_the_workspace_is_found_from_the_scratch_folder(tmp_
     assert "Every kind of stage works." in (tmp_path / "report.md").read_text()
 
 
+def broken_workspace(folder: Path) -> Path:
+    """Pictures that are listed but cannot be decoded."""
+    for picture in raw_workspace(folder).glob("raw/mini/*/*.jpg"):
+        picture.write_text(f"no picture: {picture}")  # a copy would be refused before anything runs
+    return folder
+
+
+def test_where_every_kind_fails_there_is_a_report_of_it(tmp_path: Path) -> None:
+    done = rehearse(broken_workspace(tmp_path / "workspace"), "mini", "mc_knn")
+    report = (tmp_path / "report.md").read_text()
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "splits mini fails" in report and "paper paper fails**: not tried: splits mini fails" in report
+    assert re.search(r"without \d+ stages of kinds that fail\*\*, whose time is not known", report)
+
+
 def test_a_signal_leaves_no_process_and_no_folder(tmp_path: Path, faults: Any) -> None:
     folder = small_workspace(tmp_path / "workspace")
     faults.tried()
