@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,15 @@ def test_where_every_kind_fails_there_is_a_report_of_it(tmp_path: Path) -> None:
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "splits mini fails" in report and "paper paper fails**: not tried: splits mini fails" in report
     assert re.search(r"without \d+ stages of kinds that fail\*\*, whose time is not known", report)
+
+
+def test_no_rehearsed_run_is_copied_to_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setitem(ENVIRONMENT, "REPRO_MONGO_URL", f"mongodb://127.0.0.1:{server.getsockname()[1]}/runs")
+        assert rehearse(broken_workspace(tmp_path / "workspace"), "mini", "mc_knn").returncode == 1
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 def test_a_signal_leaves_no_process_and_no_folder(tmp_path: Path, faults: Any) -> None:
