@@ -44,11 +44,12 @@ def describe_device(device: torch.device) -> str:
     return f"{cores} CPU cores, no GPU is used{why}"
 
 
-def slow_here(amp: str, heavy: Collection[str]) -> Iterator[str]:
+def slow_here(device: torch.device, amp: str, heavy: Collection[str]) -> Iterator[str]:
     """What a CPU is slow at, a sentence each; `heavy` are the datasets whose backbone is too deep for one."""
-    if not heavy:
+    if device.type != "cpu":
         return
-    yield f"deep backbones on a CPU: {', '.join(heavy)} are rehearsed with fewer images a step"
+    if heavy:
+        yield f"deep backbones on a CPU: {', '.join(heavy)} are rehearsed with fewer images a step"
     flags = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else "bf16"
     if amp == "fp16" or (amp == "bf16" and "bf16" not in flags):
         yield f"warning: precision.amp is {amp}, which this CPU computes many times slower; set precision.amp to none"

@@ -53,7 +53,7 @@ class Rehearsing:
                     say(f"warning: {name}: {each.check}: {shorten(each.seen, 200)}")
         heavy = heavy_backbones(self.work, full, self.device)
         chosen, copies = Chosen(self.work, heavy), checks.cache_copies(self.root)
-        for line in checks.slow_here(self.work.params.precision.amp, heavy):
+        for line in checks.slow_here(self.device, self.work.params.precision.amp, heavy):
             say(line)
         with scratch_folder(self.root) as scratch:
             rehearsal = Rehearsal(self.work, self.root, scratch, self.device, say)
