@@ -71,11 +71,34 @@ def test_a_disk_that_is_too_small_is_said_with_what_to_do(tmp_path: Path, monkey
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 * 10**9))
     assert checks.disk_verdict(4 * 10**9, tmp_path) == ""
     verdict = checks.disk_verdict(6 * 10**9, tmp_path)
-    assert "5.0 GB free, the whole run needs 6.0 GB" in verdict and "cache.type hardlink,symlink" in verdict
-    (tmp_path / ".dvc").mkdir()
-    (tmp_path / ".dvc" / "config").write_text("[cache]\n    type = hardlink,symlink\n")
-    assert checks.cache_copies(tmp_path) == 1
+    assert "5.00 GB free, the whole run needs 6.00 GB" in verdict and checks.LINK in verdict
+    cached(tmp_path, "hardlink,reflink,copy")
     assert "cache.type" not in checks.disk_verdict(6 * 10**9, tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10**6))
+    assert "1.0 MB free, the whole run needs 9.0 MB" in checks.disk_verdict(9 * 10**6, tmp_path)
+
+
+def cached(folder: Path, types: str, name: str = "config") -> None:
+    (folder / ".dvc").mkdir(exist_ok=True)
+    (folder / ".dvc" / name).write_text(f"[cache]\n    type = {types}\n")
+
+
+@pytest.mark.parametrize(
+    ("types", "copies"),
+    [("hardlink,symlink", 1), ('"hardlink,reflink,copy"', 1), ("reflink,copy", 2), ("copy,hardlink", 2), ("", 2)],
+)
+def test_outputs_count_twice_unless_the_cache_links_them(tmp_path: Path, types: str, copies: int) -> None:
+    assert checks.cache_copies(tmp_path) == 2, "DVC's own default copies where it cannot share blocks"
+    cached(tmp_path, types)
+    assert checks.cache_copies(tmp_path) == copies
+    cached(tmp_path, "copy", "config.local")
+    assert checks.cache_copies(tmp_path) == 2
+
+
+def test_the_configuration_of_this_repository_links(tmp_path: Path) -> None:
+    (tmp_path / ".dvc").mkdir()
+    shutil.copy(ROOT / ".dvc" / "config", tmp_path / ".dvc" / "config")
+    assert checks.cache_copies(tmp_path) == 1
 
 
 def test_the_largest_step_is_found_by_halving() -> None:

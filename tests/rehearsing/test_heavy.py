@@ -97,9 +97,10 @@ def test_predictions_count_the_images_that_were_computed() -> None:
 
 def test_what_a_cpu_is_slow_at_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_text", lambda _: "flags: avx512f")
-    assert list(checks.slow_here("bf16", {})) == []
-    said = list(checks.slow_here("bf16", {"mini": DEEP}))
+    said = list(checks.slow_here(CPU, "bf16", {"mini": DEEP}))
     assert "mini" in said[0] and "set precision.amp to none" in said[1]
-    assert len(list(checks.slow_here("none", {"mini": DEEP}))) == 1
+    assert list(checks.slow_here(CPU, "bf16", {})) == said[1:], "also below a small network"
+    assert list(checks.slow_here(CPU, "none", {"mini": DEEP})) == said[:1]
+    assert list(checks.slow_here(torch.device("cuda"), "bf16", {})) == []
     monkeypatch.setattr(Path, "read_text", lambda _: "flags: avx512f avx512_bf16")
-    assert len(list(checks.slow_here("bf16", {"mini": DEEP}))) == 1
+    assert list(checks.slow_here(CPU, "bf16", {"mini": DEEP})) == said[:1]

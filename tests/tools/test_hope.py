@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from repro import paths
+from repro.editions.edition import kept_edition
+from repro.results.store import Cell, Reading
 from tools.scheduling.progress import Progress
 from tools.scheduling.table import Board
+from tools.watching import kept
 from tools.watching.hope import Hope, first_cell, first_pretraining
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,6 +89,40 @@ def test_smaller_images_are_not_held_against_the_papers_numbers(workspace: Path)
     measured(30.0)
     for value in (first_pretraining(), first_cell()):
         assert value is not None and value.beside and not value.far_off
+
+
+def test_an_edition_says_what_to_expect_of_nearest_prototypes(workspace: Path) -> None:
+    with_editions(workspace)
+    pretrained(66.0)
+    value = first_pretraining()
+    assert value is not None and value.expected is not None
+    (label,) = [name for name in value.beside if "edition embedded (glyphs" in name]
+    assert value.expected == value.beside[label], "MC + kNN on test tasks"
+    pretrained(value.expected - 15)
+    assert "points below" in (first_pretraining() or pytest.fail("nothing found")).far_off
+    plan("pretrain", "mini-cosine", dataset="mini", way=5, shot=1)
+    pretrained(45.0, "mini-cosine")
+    os.utime(paths.pretrained("mini-cosine", 0) / "curve.csv", (1, 1))
+    assert (first_pretraining() or pytest.fail("nothing found")).expected is None, "nobody measures that backbone so"
+
+
+def test_a_number_of_an_edition_is_read_where_it_is_printed_and_is_that_of_its_records(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_editions(workspace)
+    reading = Reading(Cell("mini", "castle", 1), "gfsl", 5, "hm")
+    restored = kept._restored(kept_edition("embedded"), reading)
+    monkeypatch.setattr(kept, "_restored", lambda *_: pytest.fail("it is printed"))
+    (printed,) = [value for label, value in kept.of_editions(reading).items() if label.startswith("edition embedded ")]
+    assert printed == pytest.approx(restored)
+    assert kept.of_editions(Reading(Cell("flowers", "castle", 1), "gfsl", 5, "hm")) == {}
+
+
+def with_editions(workspace: Path) -> None:
+    """The editions of this repository, and its benchmark."""
+    (workspace / "paper" / "editions").symlink_to(ROOT / "paper" / "editions")
+    write(workspace / "params.yaml", "benchmark: {name: glyphs, scale: '28 px, Conv-4'}\n")
+    plan("splits", "mini", size=28, source="glyphs")
 
 
 def test_the_first_that_was_finished_is_shown_and_strange_files_are_passed_over(workspace: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -117,16 +118,40 @@ def test_a_run_that_beats_but_makes_no_step_is_named_unless_its_steps_are_that_l
     assert not training(read_status(Path("runs"), later)).problem
 
 
+def test_a_run_without_steps_is_named_where_other_seeds_were_far_faster(workspace: Path) -> None:
+    done("splits", "mini", seconds=600)
+    run("splits", "mini-seed1", start_time=NOW - timedelta(hours=1))
+    second = read_status(Path("runs"), NOW).parts[1]
+    assert (second.state, second.problem) == ("running", ""), "six times as long may be the machine"
+    done("splits", "mini", seconds=60)
+    (second,) = read_status(Path("runs"), NOW).problems
+    assert (second.seed, second.problem.split(";")[0]) == (1, "runs for 59:56 min, with other seeds for 1:00 min")
+
+
+def done(stage: str, name: str, *, seconds: float) -> None:
+    """Its first seed has ended."""
+    values = json.loads(paths.settings(stage, name).read_text())
+    folder = paths.dataset(name, 0)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / paths.ORIGIN).write_text(json.dumps(expected_step(stage, name, values, 0) | {"output": "x"}))
+    ended = NOW - timedelta(hours=1) + timedelta(seconds=seconds)
+    for old in Path("runs").glob(f"*-{stage}-{name}-seed0-*"):
+        shutil.rmtree(old)
+    run(stage, f"{name}-seed0", status="COMPLETED", stop_time=ended)
+
+
+def test_before_anything_was_measured_no_time_is_told(workspace: Path) -> None:
+    status = read_status(Path("runs"), NOW)
+    assert "time left not known yet" in headline(status)
+    assert (plain(status)["left_seconds"], plain(status)["unmeasured"]) == (None, 3)
+
+
 def test_what_is_done_is_told_by_its_origin_and_gives_the_time_of_what_is_like_it(workspace: Path) -> None:
-    values = json.loads(paths.settings("splits", "mini").read_text())
-    folder = paths.dataset("mini", 0)
-    folder.mkdir(parents=True)
-    (folder / paths.ORIGIN).write_text(json.dumps(expected_step("splits", "mini", values, 0) | {"output": "x"}))
-    run("splits", "mini-seed0", status="COMPLETED", stop_time=NOW - timedelta(minutes=50))
+    done("splits", "mini", seconds=600)
     first, second, third = read_status(Path("runs"), NOW).parts
     assert (first.state, second.state, third.state) == ("done", "waiting", "waiting")
     assert (first.left, second.left, third.left) == (0, 600, None)
-    assert "time left not known yet" in headline(read_status(Path("runs"), NOW))
+    assert "at least 10:00 min left, 1 at a time, and train that nothing" in headline(read_status(Path("runs"), NOW))
     plan("splits", "mini", seeds=[0, 1], dataset="mini", size=32)
     assert read_status(Path("runs"), NOW).parts[0].state == "waiting"
 

@@ -4,6 +4,7 @@ import configparser
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,13 +15,13 @@ from repro.data.episodes import TaskSpec, ways_available
 from repro.errors import BadInput
 from repro.models.device import pick_device
 from repro.preparation.doctor import Finding, examine
-from repro.preparation.sources import options_of
+from repro.preparation.sources import SOURCES, options_of
 from stages.episodes import specs
-from stages.settings.params import DatasetParams
-from tools.rehearsing.sizes import DatasetSize, drawn_size, is_drawn
+from stages.settings.params import DatasetParams, Params
+from tools.rehearsing.sizes import DatasetSize, drawn_size, is_drawn, readable
 from tools.rehearsing.work import Work
 
-LINKS = ("hardlink", "symlink")
+LINK = "dvc config --local cache.type hardlink,reflink,copy"
 NO_NVIDIA = "nvidia-smi is not here: no NVIDIA driver, or it is not on the PATH"
 
 
@@ -43,11 +44,12 @@ def describe_device(device: torch.device) -> str:
     return f"{cores} CPU cores, no GPU is used{why}"
 
 
-def slow_here(amp: str, heavy: Collection[str]) -> Iterator[str]:
+def slow_here(device: torch.device, amp: str, heavy: Collection[str]) -> Iterator[str]:
     """What a CPU is slow at, a sentence each; `heavy` are the datasets whose backbone is too deep for one."""
-    if not heavy:
+    if device.type != "cpu":
         return
-    yield f"deep backbones on a CPU: {', '.join(heavy)} are rehearsed with fewer images a step"
+    if heavy:
+        yield f"deep backbones on a CPU: {', '.join(heavy)} are rehearsed with fewer images a step"
     flags = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else "bf16"
     if amp == "fp16" or (amp == "bf16" and "bf16" not in flags):
         yield f"warning: precision.amp is {amp}, which this CPU computes many times slower; set precision.amp to none"
@@ -63,14 +65,34 @@ def missing_data(work: Work) -> list[str]:
     ]
 
 
+def from_root(params: Params, root: Path) -> Params:
+    """The same parameters with raw data named from the workspace: stages are rehearsed in another folder."""
+
+    def absolute(given: Any) -> Any:
+        if isinstance(given, list):
+            return [absolute(each) for each in given]
+        return str(root / given) if isinstance(given, str) else given
+
+    datasets = {
+        name: replace(chosen, options=chosen.options | {key: absolute(given) for key, given in _raw_options(chosen)})
+        for name, chosen in params.datasets.items()
+    }
+    return replace(params, datasets=datasets)
+
+
 def _raw_paths(chosen: DatasetParams) -> Iterator[tuple[str, str]]:
-    if is_drawn(chosen.source):
+    for key, given in _raw_options(chosen):
+        yield from ((key, str(path)) for path in (given if isinstance(given, list) else [given]))
+
+
+def _raw_options(chosen: DatasetParams) -> Iterator[tuple[str, Any]]:
+    """The options that name folders or files of raw data."""
+    if chosen.source not in SOURCES:  # it draws its images, or there is none such, which others say
         return
     for key, option in options_of(chosen.source).items():
         given = chosen.options.get(key)
-        paths_ = given if isinstance(given, list) else [given]
         if given is not None and Path in _kinds(option.annotation):
-            yield from ((key, str(path)) for path in paths_)
+            yield key, given
 
 
 def _kinds(annotation: Any) -> set[Any]:
@@ -120,11 +142,18 @@ def _task_lists(work: Work, name: str) -> Callable[[Dataset], list[TaskSpec]]:
 
 
 def cache_copies(root: Path) -> int:
-    """How often an output lies on the disk: once more in DVC's cache unless it is linked from there."""
+    """How often an output lies on the disk: once more in DVC's cache unless it is linked from there.
+
+    DVC takes the first kind of link that can be made: a hard link ends at its file system, and whether a reflink can
+    be made is not known without trying.
+    """
     config = configparser.ConfigParser()
     config.read([root / ".dvc" / "config", root / ".dvc" / "config.local"])
-    types = [word.strip() for word in config.get("cache", "type", fallback="").split(",")]
-    return 1 if set(types) & set(LINKS) else 2
+    types = [word.strip(" '\"") for word in config.get("cache", "type", fallback="").split(",")]
+    cache = root / ".dvc" / config.get("cache", "dir", fallback="cache").strip(" '\"")
+    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    possible = {"symlink": True, "hardlink": there.stat().st_dev == root.stat().st_dev, "copy": True}
+    return 2 if next((kind for kind in types if possible.get(kind)), "copy") == "copy" else 1
 
 
 def disk_verdict(needed: int, root: Path) -> str:
@@ -132,8 +161,8 @@ def disk_verdict(needed: int, root: Path) -> str:
     free = shutil.disk_usage(root).free
     if needed <= free:
         return ""
-    linked = "" if cache_copies(root) == 1 else ", `dvc config cache.type hardlink,symlink` halves it"
-    message = f"the disk of {root} has {free / 1e9:.1f} GB free, the whole run needs {needed / 1e9:.1f} GB"
+    linked = "" if cache_copies(root) == 1 else f", `{LINK}` with a cache on this disk halves it"
+    message = f"the disk of {root} has {readable(free)} free, the whole run needs {readable(needed)}"
     return f"{message}; free some space{linked}, or leave datasets out"
 
 

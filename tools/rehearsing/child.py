@@ -51,6 +51,7 @@ class Order:
 def run(order: Order, answer: Connection) -> None:
     """Run the stage; tell what was measured. The process's output goes to a log in the scratch folder."""
     os.environ.update(order.environment)
+    os.environ.pop("REPRO_MONGO_URL", None)  # a rehearsal is no run that anybody wants to find on a server
     os.chdir(order.scratch)
     log = order.scratch / "logs" / f"{order.stage}-{order.name}.log"
     log.parent.mkdir(exist_ok=True)

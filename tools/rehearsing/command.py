@@ -53,7 +53,7 @@ class Rehearsing:
                     say(f"warning: {name}: {each.check}: {shorten(each.seen, 200)}")
         heavy = heavy_backbones(self.work, full, self.device)
         chosen, copies = Chosen(self.work, heavy), checks.cache_copies(self.root)
-        for line in checks.slow_here(self.work.params.precision.amp, heavy):
+        for line in checks.slow_here(self.device, self.work.params.precision.amp, heavy):
             say(line)
         with scratch_folder(self.root) as scratch:
             rehearsal = Rehearsal(self.work, self.root, scratch, self.device, say)
@@ -109,5 +109,6 @@ class Rehearsing:
 
 def rehearse(root: Path, only: Sequence[str], file: Path, places: int | None, prove: bool) -> int:
     """Rehearse the workspace below `root`; give the exit code. Raises BadInput."""
-    work = Work(read_params(root / paths.PARAMS), read_grid(root), root, only)
+    params = checks.from_root(read_params(root / paths.PARAMS), root)
+    work = Work(params, read_grid(root), root, only)
     return Rehearsing(root, work, checks.device_of(work), places).run(file, prove)

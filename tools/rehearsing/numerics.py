@@ -30,6 +30,7 @@ from repro.training.optim import Schedule
 from repro.training.pretrain import Pretraining, pretrain
 from stages.settings.grid import read_grid
 from stages.settings.params import Named, read_params
+from tools.rehearsing.checks import device_of
 from tools.rehearsing.work import Work
 
 LOSS_BOUND, DIRECTION_BOUND = 0.02, 0.95  # relative difference of the loss; cosine of the two gradients
@@ -49,9 +50,9 @@ class Check:
 
 
 def check_numerics(root: Path) -> int:
-    """Check what params.yaml asks for on its device, tell, and give the exit code."""
+    """Check what params.yaml asks for on its device, tell, and give the exit code. Raises BadInput."""
     work = Work(read_params(root / paths.PARAMS), read_grid(root), root)
-    device = pick_device(work.params.machine.device)
+    device = device_of(work)
     if device.type == "cuda":
         make_deterministic()
     torch.set_num_threads(work.params.threads)

@@ -8,6 +8,7 @@ from tools.clock import clock
 from tools.rehearsing.chains import Job, longest_chain, side_by_side
 from tools.rehearsing.measuring import CPU, Measured
 from tools.rehearsing.predicting import Predictor
+from tools.rehearsing.sizes import readable
 from tools.rehearsing.work import Stage
 
 PLACES = (1, 2, 4, 8)
@@ -17,13 +18,17 @@ HEAD = ("stage", "", "a step", "images/s", "tasks/s", "peak memory", "full: time
 
 @dataclass(frozen=True)
 class Totals:
-    """The whole run: seconds by number of places, the longest chain, bytes of all outputs and of checkpoints."""
+    """The whole run: seconds by number of places, the longest chain, bytes of all outputs and of checkpoints.
+
+    `unknown` are stages, each as often as it runs, whose time nothing tells; they count as none.
+    """
 
     seconds: dict[int, float]
     chain: list[Job]
     chain_seconds: float
     outputs: int
     checkpoints: int
+    unknown: int
 
 
 def totals(predictor: Predictor, stages: Sequence[Stage], places: int) -> Totals:
@@ -31,12 +36,13 @@ def totals(predictor: Predictor, stages: Sequence[Stage], places: int) -> Totals
     seeds = predictor.work.params.seeds
     seconds: dict[Job, float] = {}
     needs: dict[Job, list[Job]] = {}
-    outputs = largest = 0
+    outputs = largest = unknown = 0
     for stage in stages:
-        of_stage = seeds if stage.replicated else seeds[:1]
+        of_stage, takes = seeds if stage.replicated else seeds[:1], predictor.seconds(stage)
+        unknown += len(of_stage) if takes is None else 0
         for seed in of_stage:
             job = (*stage.key, seed)
-            seconds[job] = predictor.seconds(stage) or 0.0
+            seconds[job] = takes or 0.0
             upstream = [(key, each) for key in stage.needs for each in ([seed] if stage.replicated else seeds)]
             needs[job] = [(*key, each) for key, each in upstream if (*key, each) in seconds]
         size = predictor.bytes(stage)
@@ -44,7 +50,7 @@ def totals(predictor: Predictor, stages: Sequence[Stage], places: int) -> Totals
         largest = max(largest, size if stage.kind in ("pretrain", "train") else 0)
     found = {number: side_by_side(seconds, needs, number) for number in sorted({*PLACES, places})}
     length, chain = longest_chain(seconds, needs)
-    return Totals(found, chain, length, outputs, 2 * places * largest)
+    return Totals(found, chain, length, outputs, 2 * places * largest, unknown)
 
 
 def stage_lines(predictor: Predictor, stages: Sequence[Stage]) -> list[str]:
@@ -58,7 +64,7 @@ def stage_lines(predictor: Predictor, stages: Sequence[Stage]) -> list[str]:
             state = f"as {timed.name}" if timed.works else state
         seconds = predictor.seconds(stage)
         full = "?" if seconds is None else clock(seconds)
-        cells = (stage.title, state, *_speeds(predictor, timed), full, _bytes(predictor.bytes(stage)))
+        cells = (stage.title, state, *_speeds(predictor, timed), full, readable(predictor.bytes(stage)))
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -76,11 +82,7 @@ def _speeds(predictor: Predictor, timed: Measured | None) -> tuple[str, str, str
         rates = predictor.rates(timed)
         tasks = " ".join(f"{1 / max(rate, 1e-9):,.0f}" for (kind, _), rate in rates.items() if kind == "gfsl")
     peak = timed.gpu_bytes or timed.host_bytes
-    return step, images, tasks, _bytes(peak)
-
-
-def _bytes(number: int) -> str:
-    return f"{number / 1e9:.2f} GB" if number >= 1e8 else f"{number / 1e6:.1f} MB"
+    return step, images, tasks, readable(peak)
 
 
 def failure_lines(measured: Sequence[Measured]) -> list[str]:
@@ -98,12 +100,15 @@ def sum_lines(found: Totals, places: int, copies: int, unit: str) -> list[str]:
     """Time and disk of the whole run."""
     wide = [f"{number}: {clock(seconds)}" for number, seconds in found.seconds.items() if number > 1]
     chain = " → ".join(f"{kind} {name}" for kind, name, _ in found.chain)
+    without = f"- **without {found.unknown} stages of kinds that fail**, whose time is not known:"
+    outputs, checkpoints = readable(found.outputs), readable(found.checkpoints)
     return [
+        *([without] if found.unknown else []),
         f"- one stage after the other: **{clock(found.seconds[1])}**",
         f"- by number of {unit} side by side: {', '.join(wide)}; here {places}: **{clock(found.seconds[places])}**",
         f"- longest chain: {clock(found.chain_seconds)} ({chain})",
-        f"- disk: {_bytes(found.outputs)} of outputs, × {copies} with DVC's cache, and {_bytes(found.checkpoints)} of "
-        f"checkpoints: **{_bytes(needed(found, copies))}**",
+        f"- disk: {outputs} of outputs, × {copies} with DVC's cache, and {checkpoints} of checkpoints: "
+        f"**{readable(needed(found, copies))}**",
     ]
 
 
@@ -111,7 +116,7 @@ def busy_lines(predictor: Predictor, stages: Sequence[Stage], wall: float) -> li
     """What the run takes on an idle machine, where others worked on this one too: stages got a part of a core each."""
     alone = Predictor(predictor.work, predictor.chosen, predictor.rehearsed, CPU)
     computed = totals(alone, stages, 1).seconds[1]
-    if computed > IDLE * wall:
+    if computed >= IDLE * wall:  # both are 0 where every kind fails
         return []
     share = f"stages computed {100 * computed / wall:.0f} % of the time"
     return [f"- others used this machine too ({share}): alone, one after the other, it takes about {clock(computed)}"]

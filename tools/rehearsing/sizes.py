@@ -97,3 +97,8 @@ def record_bytes(tasks: int) -> int:
 def drawn_images(tasks: int, of: int) -> float:
     """How many of `of` images are drawn at least once, on average."""
     return of * (1 - (1 - 1 / of) ** tasks)
+
+
+def readable(number: float) -> str:
+    """Bytes for people."""
+    return f"{number / 1e9:.2f} GB" if number >= 1e8 else f"{number / 1e6:.1f} MB"

@@ -82,15 +82,16 @@ class Board:
         return table
 
     def _left(self) -> str:
-        """How many stages are in which state, and about how long the rest takes, if all of it is known."""
+        """How many stages are in which state, and how long what is known of the rest takes."""
         stages, counts = self._schedule.stages.values(), self._schedule.counts()
         text = ", ".join(f"{count} {state}" for state, count in counts.items())
         expected, now = self._durations.expected(stages), time.monotonic()
         rest = [stage for stage in stages if stage.state in ("waiting", *MOVING)]
-        if rest and all(stage.name in expected for stage in rest):
+        if known := [stage for stage in rest if stage.name in expected]:
             spent = {stage.name: now - stage.began for stage in rest if stage.state == "running"}
-            seconds = sum(max(0.0, expected[stage.name] - spent.get(stage.name, 0.0)) for stage in rest)
-            text += f"; about {clock(seconds / max(1, counts['running']))} left"
+            seconds = sum(max(0.0, expected[stage.name] - spent.get(stage.name, 0.0)) for stage in known)
+            bound = "about" if len(known) == len(rest) else "at least"
+            text += f"; {bound} {clock(seconds / max(1, counts['running']))} left"
         return text
 
 

@@ -18,11 +18,13 @@ from stages.origins import is_current
 from stages.settings.planned import REPLICATED, planned
 from stages.tracking import of_seed, run_folders
 from stages.tracking.names import RUN, cell_of
+from tools.clock import clock
 from tools.watching.hope import FINDERS, Hope
-from tools.watching.runs import WatchedRun, read_run
+from tools.watching.runs import STUCK_SECONDS, WatchedRun, read_run
 
 Key = tuple[str, str]  # stage and cell, as runs are named
 STAGES = (*REPLICATED, "summary", "paper")
+SLOW_TIMES = 10  # as long as with other seeds
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,15 @@ class Status:
         return [part for part in self.parts if part.problem]
 
     @property
+    def unmeasured(self) -> list[Part]:
+        """The parts of which nothing that was measured tells how long they take."""
+        return [part for part in self.parts if part.left is None]
+
+    @property
     def left(self) -> float | None:
-        """Seconds until all is done with as many side by side as run now; None where some part was never measured."""
-        open_parts = [part for part in self.parts if part.state != "done"]
-        known = [part.left for part in open_parts if part.left is not None]
-        if len(known) < len(open_parts):
+        """Seconds until all else is done with as many side by side as run now; None where that is nothing."""
+        known = [part.left for part in self.parts if part.state != "done" and part.left is not None]
+        if self.unmeasured and not known:
             return None
         return max([sum(known) / max(1, len(self.of("running"))), *known], default=0.0)
 
@@ -79,7 +85,7 @@ def read_status(runs: Path, now: datetime | None = None) -> Status:
     parts = [_part(stage, name, seed, values, newest, now) for stage, name, seed, values in _planned()]
     parts = [_settled(part, parts) for part in parts]
     typical = _typical(part for part in parts if part.state == "done")
-    left = [replace(part, left=_left(part, typical)) for part in parts]
+    left = [replace(part, left=_left(part, typical), problem=part.problem or _slow(part, typical)) for part in parts]
     hope = Hope()
     lines = [line for kind in FINDERS for line in hope(kind)]
     return Status(now, left, shutil.disk_usage(".").free, lines)
@@ -157,6 +163,16 @@ def _typical(parts: Iterable[Part]) -> dict[tuple[str, ...], float]:
 
 def _keys(part: Part) -> list[tuple[str, ...]]:
     return [(part.stage, part.name), (part.stage, part.name.split("-")[0], "*"), (part.stage,)]
+
+
+def _slow(part: Part, typical: dict[tuple[str, ...], float]) -> str:
+    """Named where a run without steps of its own takes far longer than the same stage with other seeds did."""
+    usual = typical.get((part.stage, part.name))
+    if usual is None or part.state != "running" or part.run is None or part.run.loss.steps:
+        return ""
+    if part.run.seconds <= max(STUCK_SECONDS, SLOW_TIMES * usual):
+        return ""
+    return f"runs for {clock(part.run.seconds)}, with other seeds for {clock(usual)}; see what its process waits for"
 
 
 def _left(part: Part, typical: dict[tuple[str, ...], float]) -> float | None:

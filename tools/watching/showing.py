@@ -54,13 +54,19 @@ def headline(status: Status) -> str:
     counts = Counter(part.state for part in status.parts)
     counted = [f"{counts[state]} {state}" for state in STATES if counts[state]]
     if any(part.state != "done" for part in status.parts):
-        side_by_side = max(1, counts["running"])
-        counted.append(
-            "time left not known yet"
-            if status.left is None
-            else f"about {clock(status.left)} left, {side_by_side} at a time"
-        )
+        counted.append(_left(status, max(1, counts["running"])))
     return f"{len(status.parts)} parts: {', '.join(counted)}; {status.free / 1e9:.0f} GB of disk free"
+
+
+def _left(status: Status, side_by_side: int) -> str:
+    if status.left is None:
+        return "time left not known yet"
+    if not status.unmeasured:
+        return f"about {clock(status.left)} left, {side_by_side} at a time"
+    kinds = ", ".join(dict.fromkeys(part.stage for part in status.unmeasured))
+    return (
+        f"at least {clock(status.left)} left, {side_by_side} at a time, and {kinds} that nothing measured yet tells of"
+    )
 
 
 def plain(status: Status) -> dict[str, Any]:
@@ -68,6 +74,7 @@ def plain(status: Status) -> dict[str, Any]:
     return {
         "time": status.now.isoformat(),
         "left_seconds": status.left,
+        "unmeasured": len(status.unmeasured),
         "disk_free_bytes": status.free,
         "counts": dict(Counter(part.state for part in status.parts)),
         "hope": status.hope,
