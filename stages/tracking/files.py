@@ -62,7 +62,7 @@ def read_scalars(folder: Path) -> dict[str, dict[str, list[Any]]]:
     for line in journal.read_text(encoding="utf-8").splitlines() if journal.exists() else ():
         try:
             name, *point = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         columns = series.setdefault(name, {column: [] for column in COLUMNS})
         for column, item in zip(COLUMNS, point, strict=True):
