@@ -88,8 +88,8 @@ def record_problems(records: Records, line: Line, cell: str, seed: int, again: s
             continue
         tasks = stored_tasks(stored)
         group = group_name(protocol, way)
-        named = str(records.metadata[TASKS].get(group, "nothing"))
-        digest, limit = match.groups() if (match := LIST_OF_TASKS.fullmatch(named)) else (named, None)
+        tasks_name = str(records.metadata[TASKS].get(group, "nothing"))
+        digest, limit = match.groups() if (match := LIST_OF_TASKS.fullmatch(tasks_name)) else (tasks_name, None)
         expected, rows = int(limit or tasks.spec.tasks), len(records.values(protocol, way, "acc"))
         if digest != tasks.digest:
             yield f"{file}: {group} was measured on task list {digest}, expected {tasks.digest}; {again}"
