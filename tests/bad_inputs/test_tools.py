@@ -252,6 +252,11 @@ TABLE: dict[str, Row] = {
     "bench: a name there is not": (nothing, "tools/bench --only eval_castel", "no benchmark is called eval_castel"),
     "bench: no repeats": (nothing, "tools/bench --only head_castle_64 --repeats 0", "'0' is no number from 1"),
     "omniboard: a port there is not": (nothing, "tools/omniboard --port 99999", "'99999' is no port, expected"),
+    "omniboard: a port of thousands of digits": (
+        nothing,
+        f"tools/omniboard --port {'9' * 5000}",
+        " is no port, expected",
+    ),
     "omniboard: a word for a port": (nothing, "tools/omniboard --port x", "'x' is no port, expected"),
     "sync: a folder there is not": (nothing, "tools/sync --runs {here}/x", "is no folder, expected"),
     "status: nothing is planned": (
