@@ -153,6 +153,11 @@ TABLE: dict[str, Row] = {
     "edition: a folder's name": (nothing, "tools/edition rebuild embedded/", "edition is 'embedded/', expected one of"),
     "edition: a name for all": (nothing, "tools/edition list embedded", "list is about all editions, expected no name"),
     "edition: nowhere to write": (nothing, "tools/edition keep x --out y", "--out was given with keep, expected it"),
+    "edition: a file to rebuild in": (
+        nothing,
+        "tools/edition rebuild embedded --out params.yaml",
+        "params.yaml, which is no folder; expected one to rebuild in",
+    ),
     "bundle: a path for a name": (nothing, "tools/bundle /etc", "edition is '/etc', expected one of those in"),
     "bundle: two things at once": (
         nothing,
