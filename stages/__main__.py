@@ -9,11 +9,10 @@ libraries loaded (`launching/forkserver.py`); and a training in several ranks wh
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from stages.launching import forkserver, ranks
 from stages.launching.places import place
-from stages.settings.planned import REPLICATED, Asked, asked
+from stages.settings.planned import ALONE, REPLICATED, STAGES, Asked, asked
 
 NAME = "{}"  # its place in a command of dvc.yaml: no shell reads a name
 
@@ -21,9 +20,12 @@ NAME = "{}"  # its place in a command of dvc.yaml: no shell reads a name
 def main() -> int:
     fill_closed_streams()
     arguments = [word.replace(NAME, name_of_stage()) for word in sys.argv[1:]]
-    names = sorted(file.stem for file in Path(__file__).parent.glob("[!_]*.py"))
-    if not arguments or arguments[0] not in names:
-        print(f"usage: python -m stages {{{','.join(names)}}} [NAME [--seed N]]", file=sys.stderr)
+    if not arguments or arguments[0] not in STAGES:
+        print(f"usage: python -m stages {{{','.join(STAGES)}}} [NAME [--seed N]]", file=sys.stderr)
+        return 2
+    if arguments[0] in ALONE and arguments[1:]:
+        got = " ".join(arguments[1:])
+        print(f"error: got {got!r:.200}, expected nothing: python -m stages {arguments[0]}", file=sys.stderr)
         return 2
     if ranks.is_rank():
         ranks.end_at_once_with_launcher()

@@ -34,7 +34,8 @@ def ensure_environment() -> None:
 
 def is_installed() -> bool:
     """Tell whether `.venv` holds exactly what the lock says, or is a user's own."""
-    ours = STAMP.is_file() and STAMP.read_text() == _fingerprint()
+    wanted = _fingerprint().encode()
+    ours = STAMP.is_file() and STAMP.read_bytes() == wanted
     return PYTHON.exists() and (ours or _has_project(VENV))
 
 
@@ -44,6 +45,13 @@ def _has_project(environment: Path) -> bool:
 
 def install() -> None:
     """Bring `.venv` to the lock. Safe to interrupt and to call twice at once: the stamp is written last."""
+    try:
+        _install_where_needed()
+    except OSError as error:
+        _fail(f"{error.filename or ROOT}: {error.strerror}; the set-up needs it, mend it and run it again")
+
+
+def _install_where_needed() -> None:
     if is_installed() and (ROOT / ".dvc").is_dir():
         return
     if sys.version_info < OLDEST_PYTHON:
@@ -63,10 +71,10 @@ def _install_lock() -> None:
     started = time.monotonic()
     if not _works(PYTHON):
         shutil.rmtree(VENV, ignore_errors=True)
-        _run([_base_python(), "-m", "venv", str(VENV)], "make .venv (Debian: `apt install python3-venv`)")
+        run([_base_python(), "-m", "venv", str(VENV)], "make .venv (Debian: `apt install python3-venv`)")
     STAMP.unlink(missing_ok=True)
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--require-hashes"]
-    _run([*pip, "-r", str(LOCK)], "install requirements.lock (network, disk space; the message above tells)")
+    run([*pip, "-r", str(LOCK)], "install requirements.lock (network, disk space; the message above tells)")
     STAMP.write_text(_fingerprint())
     _say(f"set-up: done in {time.monotonic() - started:.0f} s")
 
@@ -89,13 +97,14 @@ def _ensure_dvc() -> None:
     dvc = str(VENV / "bin" / "dvc")
     has_git = (ROOT / ".git").exists()
     if not (ROOT / ".dvc").is_dir():
-        _run([dvc, "init", "--quiet", *([] if has_git else ["--no-scm"])], "make this folder a DVC repository")
-        _run([dvc, "config", "core.analytics", "false"], "configure DVC")
+        run([dvc, "init", "--quiet", *([] if has_git else ["--no-scm"])], "make this folder a DVC repository")
+        run([dvc, "config", "core.analytics", "false"], "configure DVC")
     elif not has_git:
-        _run([dvc, "config", "--local", "core.no_scm", "true"], "tell DVC that there is no git")
+        run([dvc, "config", "--local", "core.no_scm", "true"], "tell DVC that there is no git")
 
 
-def _run(command: list[str], purpose: str) -> None:
+def run(command: list[str], purpose: str) -> None:
+    """Run a command of the set-up, or end with a sentence."""
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         _fail(f"set-up could not {purpose}; run the same command again to continue")
 

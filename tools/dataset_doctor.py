@@ -110,6 +110,8 @@ def _parse_options(parser: Parser, given: list[str], allowed: Mapping[str, Optio
             parser.error(f"{pair!r} is no option of this source, expected key=value with one of {', '.join(allowed)}")
         if key in options:
             parser.error(f"{key} is given twice, expected each option once")
+        if not value:
+            parser.error(f"{pair!r} gives no value, expected one; leave it out for the default")
         try:
             options[key] = read_value(value, allowed[key])
         except BadInput as error:

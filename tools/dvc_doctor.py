@@ -58,7 +58,8 @@ def dvc_problems(changed: set[str]) -> Iterator[str]:
 def dvc(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Ask DVC."""
     command = [sys.executable, "-m", "dvc", *arguments]
-    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    told = os.environ | environment
+    return subprocess.run(command, env=told, capture_output=True, encoding="utf-8", errors="replace", check=False)
 
 
 def reason(failed: subprocess.CompletedProcess[str]) -> str:
@@ -87,7 +88,7 @@ def read_outputs(*locks: Path) -> dict[str, Output]:
     return {
         out["path"]: Output(Path(out["path"]), _address(lock, name), str(out.get("md5", "")))
         for lock in filter(Path.is_file, locks or (paths.LOCK, paths.EVALUATIONS_LOCK))
-        for name, stage in yaml.safe_load(lock.read_text())["stages"].items()
+        for name, stage in ((yaml.safe_load(lock.read_bytes()) or {}).get("stages") or {}).items()
         for out in stage.get("outs", [])
     }
 

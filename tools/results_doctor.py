@@ -1,9 +1,9 @@
 """The whole workspace, checked: what DVC knows, the records of every cell, the runs behind them, and the tables."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from functools import cache
-from operator import itemgetter
 from pathlib import Path
 
 from repro import paths
@@ -17,6 +17,7 @@ from stages.tracking import has_ended, recorded_runs, run_folders
 from stages.tracking.names import printable
 from tools.dvc_doctor import dvc_problems, is_content
 
+LIST_OF_TASKS = re.compile(r"([^\[]*)(?:\[:([0-9]{1,9})\])?")  # a digest, and how many of its tasks were taken
 stored_tasks = cache(read_tasks)  # a list is read once for all cells
 
 
@@ -87,8 +88,9 @@ def record_problems(records: Records, line: Line, cell: str, seed: int, again: s
             continue
         tasks = stored_tasks(stored)
         group = group_name(protocol, way)
-        digest, _, limit = str(records.metadata[TASKS].get(group, "nothing")).partition("[:")
-        expected, rows = int(limit.rstrip("]") or tasks.spec.tasks), len(records.values(protocol, way, "acc"))
+        tasks_name = str(records.metadata[TASKS].get(group, "nothing"))
+        digest, limit = match.groups() if (match := LIST_OF_TASKS.fullmatch(tasks_name)) else (tasks_name, None)
+        expected, rows = int(limit or tasks.spec.tasks), len(records.values(protocol, way, "acc"))
         if digest != tasks.digest:
             yield f"{file}: {group} was measured on task list {digest}, expected {tasks.digest}; {again}"
         if rows != expected:
@@ -109,7 +111,10 @@ def run_problems(runs: Path) -> Iterator[str]:
 def evaluation_runs() -> tuple[set[str], dict[tuple[str, int], str]]:
     """Content hashes of the records that completed runs wrote, and a word on the latest unfinished run by replicate."""
     runs = list(recorded_runs(paths.RUNS, "evaluate"))
-    completed = {run.result.get("records", "") for run in runs if run.status == "COMPLETED"}
-    others = [run for run in runs if run.status != "COMPLETED"]
-    key = itemgetter("cell", "seed")
-    return completed, {key(run.config): f"its run {run.name} is {run.status}" for run in others}
+    completed = {str(run.result.get("records", "")) for run in runs if run.status == "COMPLETED"}
+    named = [(run, run.config.get("cell"), run.config.get("seed")) for run in runs if run.status != "COMPLETED"]
+    return completed, {
+        (cell, seed): f"its run {run.name} is {run.status}"
+        for run, cell, seed in named
+        if isinstance(cell, str) and isinstance(seed, int)  # else its record is none of ours
+    }

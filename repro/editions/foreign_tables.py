@@ -1,11 +1,13 @@
 """A table of somebody else's, CSV or Parquet: every column is read as what it should hold, or the table is refused."""
 
 import warnings
+from collections import Counter
 from math import inf, nan
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from repro.errors import BadInput, one_line
 from repro.results.records import MEASURES
@@ -32,12 +34,12 @@ def read_table(file: Path) -> tuple[pd.DataFrame, bool]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # that a row has more fields than the header
-            if file.suffix == ".parquet":
-                table = pd.read_parquet(file)
+            if file.suffix == ".parquet":  # without what pandas wrote beside it: an index is a column like others
+                table = pq.read_table(file).replace_schema_metadata(None).to_pandas()
             else:
                 header = list(pd.read_csv(file, header=None, nrows=1, dtype=str).iloc[0])
-                if twice := [name for name in header if header.count(name) > 1]:
-                    raise ValueError(f"it has the column {twice[0]} twice")
+                if len(set(header)) < len(header):
+                    raise ValueError(f"it has the column {Counter(header).most_common(1)[0][0]} twice")
                 table = pd.read_csv(file, dtype=dict.fromkeys(TEXTS, str), index_col=False)
     except (OSError, ValueError, pa.ArrowException, Warning) as error:
         raise BadInput(f"{file}: not a table ({one_line(error)}), expected CSV or Parquet with {FORMS}") from error
@@ -73,13 +75,23 @@ def _numbers(file: Path, column: "pd.Series[float]") -> "pd.Series[float]":
     whole, may_lack = name in WHOLE, name == "interval" or name in COMPARED
     least, most = (WHOLE[name], LARGEST) if whole else (PERCENT[name], 100)
     is_number = column.dtype.kind in "iufO"  # no truth values, no times
-    numbers = pd.to_numeric(column, errors="coerce") if is_number else column.astype(str).map(lambda _: inf)
+    try:
+        numbers = pd.to_numeric(column, errors="coerce") if is_number else column.astype(str).map(lambda _: inf)
+    except OverflowError:  # one of hundreds of digits
+        numbers = column.map(_number)
     wrong = ~numbers.between(least, most) & ~(may_lack & column.isna())
     wrong |= numbers.mod(1).ne(0) if whole else False
     if wrong.any():
         kind = "a whole number" if whole else "percent"
         raise BadInput(f"{file}: {name} is {column[wrong].iloc[0]!s:.60}, expected {kind} from {least} to {most}")
     return numbers.astype(int) if whole else numbers
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
+        return inf
 
 
 def _require_known(file: Path, table: pd.DataFrame, name: str, known: tuple[str, ...]) -> None:

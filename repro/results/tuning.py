@@ -58,6 +58,10 @@ class ChosenSetting:
     tried: tuple[Tried, ...]
     chosen: int
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.chosen < len(self.tried):
+            raise BadInput(f"chosen is {self.chosen}, expected the number of one of {len(self.tried)} that were tried")
+
     @property
     def setting(self) -> Tried:
         """The one that was chosen."""
@@ -70,7 +74,7 @@ class Rung:
     """A budget (steps of a training, epochs of a pre-training), with an outcome for each seed."""
 
     steps: int
-    outcomes: tuple[Outcome, ...]
+    outcomes: Annotated[tuple[Outcome, ...], Field(min_length=1)]
 
     @property
     def ausuc(self) -> float:

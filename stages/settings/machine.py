@@ -10,7 +10,7 @@ from repro.options import STRICT, checked, in_form
 from stages.settings.yaml_files import read_mapping
 
 PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
-ENDPOINT = rf"([A-Za-z0-9._-]{{1,253}}|\[[0-9A-Fa-f:.]{{2,45}}\]):({PORT})"
+ENDPOINT = rf"([A-Za-z0-9_][A-Za-z0-9._-]{{0,252}}|\[[0-9A-Fa-f:.]{{2,45}}\]):({PORT})"
 ENDPOINT_IN_WORDS = "host:port with a port from 1 to 65535"
 
 Count = Annotated[int, Field(ge=1, le=10**9)]

@@ -10,6 +10,8 @@ from repro.errors import BadInput
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")  # of a dataset, backbone or cell: no path, no option
 REPLICATED = ("splits", "episodes", "pretrain", "train", "evaluate")  # the stages with a replicate for each seed
+ALONE = ("plan", "paper")  # those without a name
+STAGES = (*ALONE, *REPLICATED, "summary")
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,14 @@ def planned(stage: str, name: str) -> dict[str, Any]:
         message = f"got the name {name!r}, expected one of: {known}"
         raise BadInput(f"{message}; `dvc repro plan` reads them from {paths.PARAMS} and {paths.GRID}")
     try:
-        content: dict[str, Any] = json.loads(file.read_bytes())
+        content = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{file}: not what `plan` writes ({error}); run `dvc repro plan`") from error
-    if "seeds" not in content:
+    seeds = content.get("seeds") if isinstance(content, dict) else None
+    if not (isinstance(seeds, list) and seeds and all(isinstance(seed, int) for seed in seeds)):
         raise BadInput(f"{file}: lists no seeds, expected what this version plans; run `dvc repro plan`")
-    return content
+    found: dict[str, Any] = content
+    return found
 
 
 def seeds_of(ask: Asked, content: dict[str, Any]) -> list[int]:

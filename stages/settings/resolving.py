@@ -11,6 +11,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, get_args
 
+import torch
+from torch import nn
+
 from repro import paths
 from repro.errors import BadInput, one_line
 from repro.methods.base import Pretraining as Role
@@ -47,22 +50,57 @@ OF_TIMM = (
     *("scriptable", "exportable", "no_jit"),
 )
 RANDOM = "random"  # instead of a role: the backbone at its initial weights
+MOST_WEIGHTS = 10**10  # of a backbone; the largest of timm's have half of that
+MANY_CLASSES = 10**5  # seen ones, while nothing is known of the data
+NO_VALUES = torch.device("meta")  # where weights have shapes alone, and take neither time nor memory
 
 
 @cache
-def check_backbone(place: str, name: str, options_as_json: str) -> None:
-    """Raise BadInput where timm cannot build the backbone, or would take its weights from elsewhere."""
+def check_backbone(place: str, name: str, options_as_json: str) -> tuple[nn.Module, int]:
+    """The backbone without memory, and its dimension.
+
+    Raises BadInput where timm cannot build it, or would take its weights from elsewhere.
+    """
     options = json.loads(options_as_json)
     if not_ours := [each for each in OF_TIMM if each in options]:
         message = f"{place}: {not_ours[0]} is no option of backbone {name}, expected how its layers are built"
         raise BadInput(f"{message}: its weights and its inputs and outputs are this pipeline's; remove it")
+    for option, rate in options.items():
+        if option.endswith("_rate") and rate is not None and not (isinstance(rate, int | float) and 0 <= rate < 1):
+            raise BadInput(f"{place}: {option} of backbone {name} is {rate!r:.60}, expected a share below 1")
     try:
-        create_backbone(name, CHANNELS, **options)
+        with NO_VALUES:
+            backbone, dim = create_backbone(name, CHANNELS, **options)
     except BadInput as error:
         raise BadInput(f"{place}: {error}") from error
     except Exception as error:  # every model has its own way to say what it does not take
         message = f"{place}: backbone {name} does not take the options {options}"
         raise BadInput(f"{message} ({type(error).__name__}: {one_line(error):.200}); correct them") from error
+    if (weights := sum(each.numel() for each in backbone.parameters())) > MOST_WEIGHTS:
+        message = f"{place}: backbone {name} has {weights:,} weights, expected at most {MOST_WEIGHTS:,}"
+        raise BadInput(f"{message}; lower its options")
+    return backbone, dim
+
+
+@cache
+def check_method(place: str, name: str, options_as_json: str, shot: int, backbone: nn.Module, dim: int) -> None:
+    """Raise BadInput where the method cannot be built with its options, or a step of its training draws nothing."""
+    options = json.loads(options_as_json)
+    try:
+        with NO_VALUES:
+            spec = method_class(name)(backbone, dim, MANY_CLASSES, **options).batch_spec(shot)
+    except BadInput as error:
+        raise BadInput(f"{place}: {error}") from error
+    except Exception as error:  # a method has its own way to say what it does not take
+        if str(NO_VALUES) in str(error):  # it looks at its weights' values: only the stage can build it
+            return
+        message = f"{place} does not take the options {options}"
+        raise BadInput(f"{message} ({type(error).__name__}: {one_line(error):.200}); correct them") from error
+    if spec is not None and (min(spec.classes, spec.shot) < 1 or min(spec.queries, spec.free) < 0):
+        message = (
+            f"{place}: a step of {spec.classes} classes, {spec.shot} shots, {spec.queries} queries and {spec.free}"
+        )
+        raise BadInput(f"{message} free images: expected at least 1, 1, 0 and 0; correct the options")
 
 
 class Resolver:
@@ -185,6 +223,10 @@ class Resolver:
         """Of rendering the paper; `methods` are those whose cards it shows."""
         params = self.params
         for name in params.paper.rows:
+            try:
+                method_class(name)
+            except BadInput as error:
+                raise BadInput(f"paper.rows: {error}") from error
             if not lacked(name):
                 message = f"paper.rows has {name}, expected methods that a table or figure lacks"
                 raise BadInput(f"{message}; remove it, its rows are in all that take any")
@@ -227,7 +269,10 @@ class Resolver:
     def pretraining(self, dataset: str) -> Pretraining:
         """How its backbones are pre-trained."""
         common = asdict(self.params.pretraining)
-        merged = {**common, **self.params.datasets[dataset].pretraining}
+        merged = {**common, **(given := self.params.datasets[dataset].pretraining)}
+        if of_all := sorted({"shot", "classifiers"} & given.keys()):
+            message = f"datasets.{dataset}.pretraining has {of_all[0]}, which all datasets share"
+            raise BadInput(f"{message}; set it under pretraining, or remove it")
         own = {name: value for name, value in merged.items() if name not in ("shot", "classifiers")}
         return checked(Pretraining, own, f"datasets.{dataset}.pretraining")
 
@@ -247,8 +292,18 @@ class Resolver:
 
     def _options(self, cell: str, line: Line) -> dict[str, Any]:
         options = {**self._of_method(line.method).options, **line.options}
-        check_method_options(line.method, options, f"{cell}: method {line.method}")
+        place, as_json = f"{cell}: method {line.method}", json.dumps(options, sort_keys=True)
+        check_method_options(line.method, options, place)
+        role = STANDARD if (own := method_class(line.method).pretraining) == RANDOM else own
+        check_method(place, line.method, as_json, line.shot, *self._built(line.dataset, role))
         return options
+
+    def _built(self, dataset: str, role: str) -> tuple[nn.Module, int]:
+        """The backbone of a dataset below the classifier of this role, checked, and its dimension."""
+        named, classifiers = self.backbone(dataset), self.params.pretraining.classifiers
+        place = f"datasets.{dataset}, pretraining.classifiers.{role}"
+        below = classifiers[role].backbone if role in classifiers else {}
+        return check_backbone(place, named.name, json.dumps({**named.options, **below}, sort_keys=True))
 
     def _of_method(self, method: str) -> MethodParams:
         return self.params.methods.get(method, MethodParams())
@@ -305,16 +360,25 @@ class Resolver:
         owners = {**dict.fromkeys(backbones, "a backbone"), paths.EXPERIMENT: f"the experiment in {paths.PARAMS}"}
         for cell in filter(owners.get, self.grid.lines()):
             raise BadInput(f"{paths.GRID}: {cell} is {owners[cell]}, expected another name for a cell; rename it")
+        self._require_measured_ways()
         for name in self.params.methods:
             try:
                 method_class(name)
             except BadInput as error:
                 raise BadInput(f"methods.{name}: {error}") from error
         for dataset in self.params.datasets:
-            for role, classifier in roles.items():
-                named = self.backbone(dataset)
-                place = f"datasets.{dataset}, pretraining.classifiers.{role}"
-                check_backbone(place, named.name, json.dumps({**named.options, **classifier.backbone}, sort_keys=True))
+            for role in roles:
+                self._built(dataset, role)
+
+    def _require_measured_ways(self) -> None:
+        """Raise BadInput for a way that is measured of every dataset, and stored for none."""
+        stored = {entry.way for dataset in self.params.datasets for entry in self.episodes(dataset).test}
+        for name, ways in (("few_shot", self.params.measuring.few_shot), ("detailed", self.params.measuring.detailed)):
+            for way in ways:
+                if way != "all" and way not in stored:
+                    listed = ", ".join(map(str, sorted(stored)))
+                    message = f"measuring.{name} has {way} ways, datasets have stored tasks of {listed}"
+                    raise BadInput(f"{message}; choose among them, or add tasks to episodes.test")
 
     def _require_base(self, cell: str, line: AdaptedLine) -> None:
         """Raise BadInput unless a cell builds on a model that it can take: a trained cell's, or one that was imported.

@@ -163,10 +163,19 @@ def _bring_back(folder: Path) -> None:
 
 
 def _committed(file: Path) -> str:
-    shown = subprocess.run(["git", "show", f"HEAD:./{file}"], capture_output=True, text=True, check=False)
+    """The text in the last commit; raises BadInput where it is none that a scale can lie over."""
+    shown = subprocess.run(["git", "show", f"HEAD:./{file}"], capture_output=True, check=False)
     if shown.returncode:
-        raise BadInput(f"{file} is in no commit ({one_line(shown.stderr)}), expected it there: scales lie over it")
-    return shown.stdout
+        said = one_line(shown.stderr.decode(errors="replace"))
+        raise BadInput(f"{file} is in no commit ({said}), expected it there: scales lie over it")
+    place = f"{file} as committed"
+    try:
+        text = shown.stdout.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{place}: is no text ({error}); commit a whole one") from error
+    if not isinstance(parse(text, place), dict):
+        raise BadInput(f"{place}: holds no mapping, which scales lie over; commit a whole one")
+    return text
 
 
 def _editor() -> YAML:

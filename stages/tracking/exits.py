@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from types import FrameType
 
 from repro.errors import BadInput, one_line
@@ -22,8 +23,11 @@ def bad_input_exits() -> Iterator[None]:
 
     So does a file that cannot be read or written: it was named by the user, and the message names it.
 
-    Where nobody reads standard output any more (`| head`), the command ends as others do then, without a word.
+    Where nobody reads standard output any more (`| head`), the command ends as others do then, without a word. What a
+    terminal's encoding lacks is escaped.
     """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with file_errors_as_bad_input():
             try:

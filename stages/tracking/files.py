@@ -30,7 +30,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is missing or not JSON ({error}); remove that run's folder or restore it") from error
+        raise BadInput(f"{path} is missing or not JSON ({error}); restore it, or move what is no run away") from error
 
 
 def plain(value: Any) -> Any:
@@ -62,7 +62,7 @@ def read_scalars(folder: Path) -> dict[str, dict[str, list[Any]]]:
     for line in journal.read_text(encoding="utf-8").splitlines() if journal.exists() else ():
         try:
             name, *point = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         columns = series.setdefault(name, {column: [] for column in COLUMNS})
         for column, item in zip(COLUMNS, point, strict=True):

@@ -32,16 +32,21 @@ def commit(root: Path) -> tuple[str | None, bool | None]:
 def _commit_without_git(folder: Path) -> str | None:
     """Read the checked-out commit from the repository's files, for machines without a git program."""
     try:
-        head = (folder / "HEAD").read_text().strip()
+        head = _text(folder / "HEAD").strip()
         if not head.startswith("ref: "):
             return head
         reference = head.removeprefix("ref: ")
         if (folder / reference).is_file():
-            return (folder / reference).read_text().strip()
-        packed = (folder / "packed-refs").read_text().splitlines()
+            return _text(folder / reference).strip()
+        packed = _text(folder / "packed-refs").splitlines()
         return next((line.split()[0] for line in packed if line.endswith(f" {reference}")), None)
     except OSError:
         return None
+
+
+def _text(file: Path) -> str:
+    """A branch's name may be in any encoding."""
+    return file.read_text(encoding="utf-8", errors="replace")
 
 
 def packages() -> dict[str, str]:
@@ -107,7 +112,9 @@ def _gpus() -> dict[str, Any]:
 def _output(command: list[str], cwd: Path | None = None) -> str:
     """What a program prints; nothing where it is missing, fails or hangs."""
     try:
-        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = subprocess.run(
+            command, cwd=cwd, capture_output=True, encoding="utf-8", errors="replace", timeout=SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout if done.returncode == 0 else ""

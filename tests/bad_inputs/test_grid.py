@@ -26,6 +26,11 @@ TABLE: dict[str, Row] = {
         "stages train mini-castle-1shot",
         "mini-castle-1shot.json: is a folder, expected the file that `plan` writes",
     ),
+    "a plan with words for seeds": (
+        written(PLANNED, '{"seeds": "x"}'),
+        "stages train mini-castle-1shot",
+        "mini-castle-1shot.json: lists no seeds, expected what this version plans",
+    ),
     "a missing key": (grid(trained__CASTLE={"dataset": "mini"}), PLAN, "trained.mini-castle-1shot.method is missing"),
     "an unknown key": (grid(trained__CASTLE__steps=3), PLAN, "unknown key trained.mini-castle-1shot.steps"),
     "an unknown group": (grid(more={}), PLAN, "unknown key more"),

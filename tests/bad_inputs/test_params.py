@@ -71,6 +71,44 @@ TABLE: dict[str, Row] = {
     ),
     "weights from a server": (backbone(pretrained=True), PLAN, "pretrained is no option of backbone castle_convnet4"),
     "weights from a file": (backbone(checkpoint_path="/etc/passwd"), PLAN, "checkpoint_path is no option of backbone"),
+    "a share above one in a backbone": (
+        params(backbone={"name": "castle_resnet12", "options": {"drop_rate": 5}}),
+        PLAN,
+        "drop_rate of backbone castle_resnet12 is 5, expected a share below 1",
+    ),
+    "a backbone larger than any": (
+        params(backbone={"name": "castle_convnet4", "options": {"widths": [10**6] * 4}}),
+        PLAN,
+        "weights, expected at most 10,000,000,000",
+    ),
+    "heads that the dictionary has not": (
+        params(methods__castle__options={"heads": 7}),
+        PLAN,
+        "mini-castle-1shot: method castle: the paper's dictionary has one head, 7 were asked for",
+    ),
+    "nothing left by dropout": (params(methods__castle__options={"dropout": 1.0}), PLAN, "dropout 1.0 given; expected"),
+    "more bases than numbers": (
+        params(methods__castle__options={"ratio": 1e20}),
+        PLAN,
+        "mini-castle-1shot: method castle does not take the options {'ratio': 1e+20}",
+    ),
+    "a step of no class": (
+        params(methods__castle__options={"classes": 0}),
+        PLAN,
+        "method castle: a step of 0 classes, 1 shots",
+    ),
+    "a way that nothing is stored for": (
+        params(measuring__few_shot=[2]),
+        PLAN,
+        "measuring.few_shot has 2 ways, datasets have stored tasks of 5",
+    ),
+    "what all datasets share, of one": (
+        params(datasets__mini__pretraining={"shot": 3}),
+        PLAN,
+        "datasets.mini.pretraining has shot, which all datasets share",
+    ),
+    "a row of no method": (params(paper__rows=["nope"]), PLAN, "paper.rows: method is 'nope', expected one of"),
+    "an endpoint like an option": (params(machine__endpoint="-x:1"), PLAN, "is '-x:1', expected: host:port with"),
     "features of layers": (
         backbone(features_only=True),
         PLAN,

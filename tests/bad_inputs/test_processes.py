@@ -18,6 +18,8 @@ TABLE: dict[str, tuple[Damage, str, str]] = {
     "no stage": (nothing, "", "usage: python -m stages {"),
     "a stage there is not": (nothing, "splt mini", "usage: python -m stages {"),
     "no such file as a stage": (nothing, "../../etc/passwd", "usage: python -m stages {"),
+    "a file that is no stage": (nothing, "origins", "usage: python -m stages {"),
+    "a name for a stage without one": (nothing, "plan mini", "got 'mini', expected nothing: python -m stages plan"),
     "a wrong seed": (params(seeds=["x"]), "plan", "seeds.0 is 'x', expected"),
     "a seed that is not listed": (nothing, f"{MEASURE} --seed 7", "got --seed 7, expected one of 0; add it to"),
     "a tag that runs code": (

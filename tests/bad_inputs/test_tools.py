@@ -5,13 +5,18 @@ import os
 import pickle
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from repro import paths
+from repro.results.records import RECORDS, read_records
 from repro.trained.released import to_released
+from stages.settings.grid import read_grid
 from stages.tracking import bad_input_exits
 from stages.tracking.mongo import copy_run
 from tests.bad_inputs.asking import (
@@ -28,6 +33,8 @@ from tests.bad_inputs.asking import (
     several,
     written,
 )
+from tools.results_doctor import evaluation_runs, record_problems
+from tools.watching.runs import read_run
 
 WEIGHTS = "tools/import_weights {here}/in.pth {here}/out --backbone castle_convnet4_small --data {here}/data/mini"
 FOLDER = "tools/doctor image_folder root={here}/raw"
@@ -101,6 +108,7 @@ TABLE: dict[str, Row] = {
     "doctor: no source": (nothing, "tools/doctor", "the following arguments are required: source"),
     "doctor: an option there is not": (nothing, f"{FOLDER} depth=3", "'depth=3' is no option of this source"),
     "doctor: no value": (nothing, "tools/doctor image_folder root", "expected key=value"),
+    "doctor: an empty value": (nothing, f"{FOLDER[: -len('{here}/raw')]}", "'root=' gives no value, expected one"),
     "doctor: a missing option": (nothing, FOLDER, "no classes given, expected classes=… extra=…"),
     "doctor: a seed that is none": (nothing, f"{FOLDER} classes=[1,1,1] extra=1 --seed x", "'x' is no number from 0"),
     "weights: no file": (nothing, WEIGHTS, "in.pth: no such file"),
@@ -145,6 +153,11 @@ TABLE: dict[str, Row] = {
     "edition: a folder's name": (nothing, "tools/edition rebuild embedded/", "edition is 'embedded/', expected one of"),
     "edition: a name for all": (nothing, "tools/edition list embedded", "list is about all editions, expected no name"),
     "edition: nowhere to write": (nothing, "tools/edition keep x --out y", "--out was given with keep, expected it"),
+    "edition: a file to rebuild in": (
+        nothing,
+        "tools/edition rebuild embedded --out params.yaml",
+        "params.yaml, which is no folder; expected one to rebuild in",
+    ),
     "bundle: a path for a name": (nothing, "tools/bundle /etc", "edition is '/etc', expected one of those in"),
     "bundle: two things at once": (
         nothing,
@@ -244,6 +257,11 @@ TABLE: dict[str, Row] = {
     "bench: a name there is not": (nothing, "tools/bench --only eval_castel", "no benchmark is called eval_castel"),
     "bench: no repeats": (nothing, "tools/bench --only head_castle_64 --repeats 0", "'0' is no number from 1"),
     "omniboard: a port there is not": (nothing, "tools/omniboard --port 99999", "'99999' is no port, expected"),
+    "omniboard: a port of thousands of digits": (
+        nothing,
+        f"tools/omniboard --port {'9' * 5000}",
+        " is no port, expected",
+    ),
     "omniboard: a word for a port": (nothing, "tools/omniboard --port x", "'x' is no port, expected"),
     "sync: a folder there is not": (nothing, "tools/sync --runs {here}/x", "is no folder, expected"),
     "status: nothing is planned": (
@@ -309,6 +327,55 @@ def test_a_server_that_is_none_is_named(url: str, workspace: Path, monkeypatch, 
     answer = ask(workspace, "tools/sync")
     answer.require("no usable Mongo URL")
     assert "s3cret" not in answer.said
+    bad_inputs.answered()
+
+
+FORGED: dict[str, dict[str, object]] = {
+    "no cell": {},
+    "lists for names": {"cell": [1], "seed": {}},
+    "words for steps": {"cell": "x", "seed": 0, "training": {"steps": "many"}},
+    "a list for a training": {"cell": "x", "seed": 0, "training": [1]},
+    "words for epochs": {"cell": "x", "seed": 0, "pretraining": {"epochs": "many"}},
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_run_ends_no_tool_that_looks_at_all_runs(name: str, workspace: Path, bad_inputs, monkeypatch) -> None:
+    (run,) = (workspace / "runs").glob("*-evaluate-*")
+    monkeypatch.chdir(workspace)
+    (run / "config.json").write_text(json.dumps(FORGED[name]))
+    bad_inputs.tried()
+    facts(status="COMPLETED", result={"records": [1]})(run)
+    evaluation_runs()
+    facts(status="RUNNING")(run)
+    points = (["loss", 1, 0.5, "2026-01-01T00:00:00"], ["val_prototype_accuracy", 1, 50, "2026-01-01T00:00:00"])
+    (run / "metrics.jsonl").write_text("".join(f"{json.dumps(point)}\n" for point in points))
+    found = read_run(run)
+    assert found and found.steps is None and found.problem(datetime.now(UTC))
+    assert set(evaluation_runs()[1]) <= {("x", 0)}
+    bad_inputs.answered()
+
+
+def test_a_forged_list_of_tasks_is_named(workspace: Path, bad_inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(workspace)
+    cell, line = LINES["KNN"], read_grid().lines()[LINES["KNN"]]
+    records = read_records(paths.results(cell, 0) / RECORDS)
+    lists = {group: f"{digest}[:many]" for group, digest in records.metadata["tasks"].items()}
+    bad_inputs.tried()
+    forged = replace(records, metadata={**records.metadata, "tasks": lists})
+    problems = list(record_problems(forged, line, cell, 0, "again", set()))
+    assert any("was measured on task list" in problem and "[:many]" in problem for problem in problems), problems
+    bad_inputs.answered()
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, f'["loss", 1, {"9" * 400}, "2026-01-01T00:00:00"]', '{"a": 1}', "3"])
+def test_a_forged_journal_of_scalars_ends_no_tool(line: str, workspace: Path, bad_inputs) -> None:
+    (run,) = (workspace / "runs").glob("*-evaluate-*")
+    facts(status="RUNNING")(run)
+    (run / "metrics.jsonl").write_text(f"{line}\n")
+    bad_inputs.tried()
+    found = read_run(run)  # none, or one without that line
+    assert found is None or not found.loss.steps
     bad_inputs.answered()
 
 

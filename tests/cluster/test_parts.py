@@ -36,6 +36,12 @@ def test_a_stage_gets_the_callers_environment_and_the_gpus_that_it_was_granted(
     assert news[1]["code"] == 128 + 9
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:99999999", "127.0.0.1:0", "127.0.0.1:x", "127.0.0.1", ":", "a\nb:1"])
+def test_an_address_that_nothing_answers_at_is_one_sentence(address: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="nothing answers at"), clusters.running_ray(address, tmp_path / "log"):
+        pass
+
+
 def test_a_node_that_does_not_see_the_workspace_says_so(tmp_path: Path) -> None:
     *_, said = follow([], str(tmp_path / "nowhere"), {}, False)
     assert "put the workspace on a filesystem that all nodes share" in said["problem"]

@@ -1,5 +1,6 @@
 """Tables of others that mean nothing, or two things at once, are refused in a sentence."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ REFUSED = {
     "tasks of two lists": (f"{TASK},hm\n{NAME},5,0,a,3\n{NAME},5,1,b,4\n", "has tasks of several lists"),
     "a task without its measure": (f"{TASK},hm\n{NAME},5,0,a,3\n{NAME},5,1,a,\n", "lacks hm of some tasks"),
     "an infinite task": (f"{TASK},hm\n{NAME},5,0,a,inf\n{NAME},5,1,a,3\n", "hm is inf, expected percent"),
+    "a mean of hundreds of digits": (f"{MEAN}\n{NAME},5,hm,{'9' * 400}\n", "mean is 9+, expected percent"),
     "a negative seed": (f"{TASK},seed,hm\n{NAME},5,0,a,-1,3\n", "seed is -1, expected a whole number from 0"),
 }
 COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
@@ -66,6 +68,22 @@ def test_a_column_of_another_type_is_refused(name: str, tmp_path: Path, bad_inpu
     with pytest.raises(BadInput, match=said):
         table_side(tmp_path / "theirs.parquet", [CELL])
     bad_inputs.answered()
+
+
+@pytest.mark.parametrize("said", [b"[1]", b'{"index_columns": [{"kind": "range"}], "columns": []}', b"{"])
+def test_what_pandas_wrote_beside_a_table_is_not_believed(said: bytes, tmp_path: Path) -> None:
+    table = pa.table({"cell": [NAME], "way": [5], "measure": ["hm"], "mean": [3.0]})
+    pq.write_table(table.replace_schema_metadata({b"pandas": said}), tmp_path / "theirs.parquet")
+    found = table_side(tmp_path / "theirs.parquet", [CELL]).mean(Reading(CELL, "gfsl", 5, "hm"))
+    assert found and found.mean == 3
+
+
+def test_a_header_of_many_columns_is_read_at_once(tmp_path: Path) -> None:
+    (tmp_path / "theirs.csv").write_text(f"{MEAN}{',' * 100_000}\n")
+    started = time.process_time()
+    with pytest.raises(BadInput, match="not a table"):
+        table_side(tmp_path / "theirs.csv", [CELL])
+    assert time.process_time() - started < 5
 
 
 def test_a_digest_of_digits_is_text(tmp_path: Path) -> None:

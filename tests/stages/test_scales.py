@@ -227,3 +227,16 @@ def test_a_scale_that_is_none_is_one_sentence_and_changes_nothing(overlay: str, 
         scales.apply("mine")
     assert said in str(refused.value)
     assert not [line for line in status().splitlines() if not line.startswith("??")]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"\xff", "is no text"), (b"[1]\n", "holds no mapping"), (b"{", "not plain")]
+)
+def test_committed_parameters_that_are_none_are_one_sentence(content: bytes, said: str, repository: Path) -> None:
+    whole = (repository / "params.yaml").read_bytes()
+    (repository / "params.yaml").write_bytes(content)
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-am", "b"], check=True)
+    (repository / "params.yaml").write_bytes(whole)
+    with pytest.raises(BadInput, match=f"^params.yaml as committed: {said}"):
+        scales.apply("paper")
+    assert (repository / "params.yaml").read_bytes() == whole

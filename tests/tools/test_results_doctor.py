@@ -14,7 +14,7 @@ from tests.tools.rot import command_in, rot
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from tools.dvc_doctor import Cache, cache_problems, dvc, dvc_problems  # noqa: E402
+from tools.dvc_doctor import Cache, cache_problems, dvc, dvc_problems, read_outputs  # noqa: E402
 from tools.results_doctor import check_results, stored_tasks  # noqa: E402
 
 pytestmark = pytest.mark.timeout(1200)
@@ -58,6 +58,11 @@ def empty(file: Path) -> None:
     """Leave nothing in a file; as a new file, so that a cache that shares it keeps its own."""
     file.unlink()
     file.touch()
+
+
+def test_a_lock_without_stages_names_no_output(tmp_path: Path) -> None:
+    (tmp_path / "dvc.lock").write_text("schema: '2.0'\n")
+    assert read_outputs(tmp_path / "dvc.lock") == {}
 
 
 def test_a_whole_workspace_is_one_line(copied: Path, capsys) -> None:

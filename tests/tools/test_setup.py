@@ -68,6 +68,14 @@ def test_a_lock_that_cannot_be_installed_says_what_to_do(clone: Path) -> None:
     assert "run the same command again" in failed.stderr
 
 
+def test_a_lock_that_is_not_there_is_one_sentence(clone: Path) -> None:
+    (clone / "requirements.lock").rename(clone / "away.lock")
+    failed = set_up(clone)
+    (clone / "away.lock").rename(clone / "requirements.lock")
+    assert failed.returncode == 1 and "Traceback" not in failed.stderr
+    assert "requirements.lock: No such file or directory; the set-up needs it" in failed.stderr
+
+
 @pytest.mark.parametrize(
     "tool", sorted(p.name for p in (ROOT / "tools").iterdir() if p.is_file() and "." not in p.name)
 )

@@ -199,6 +199,33 @@ def test_pretraining_is_as_long_as_its_plateau_asks_and_the_epochs_alone_go_into
     assert "| tiered | mc_knn | 38.40 | **39.20** | 39.60 | +0.40 | 10 |" in as_markdown(Tunings({"glyphs": found}))
 
 
+@pytest.mark.parametrize(
+    "scale", ["datasets: ~\n", "datasets: {tiered: ~}\n", "datasets: {tiered: {pretraining: ~}}\n"]
+)
+def test_what_a_scale_takes_away_is_written_anew(scale: str, tmp_path: Path) -> None:
+    (tmp_path / "scale.yaml").write_text(scale)
+    put_into(tmp_path / "scale.yaml", {"datasets": {"tiered": {"pretraining": {"epochs": 3}}}})
+    written = yaml.safe_load((tmp_path / "scale.yaml").read_text())
+    assert written == {"datasets": {"tiered": {"pretraining": {"epochs": 3}}}}
+
+
+@pytest.mark.parametrize(
+    "scale", ["datasets: [1]\n", "datasets: {tiered: 3}\n", "datasets: {tiered: {pretraining: x}}\n"]
+)
+def test_nothing_is_written_into_what_is_no_mapping(scale: str, tmp_path: Path) -> None:
+    (tmp_path / "scale.yaml").write_text(scale)
+    with pytest.raises(BadInput, match="expected a mapping to write what was chosen into"):
+        put_into(tmp_path / "scale.yaml", {"datasets": {"tiered": {"pretraining": {"epochs": 3}}}})
+    assert (tmp_path / "scale.yaml").read_text() == scale
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "{}", '{"outcome": 3}', '{"outcome": {"hm": "x"}}', "[" * 5000])
+def test_a_damaged_outcome_is_one_sentence(content: str, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(BadInput, match=r"x.json: not what a training came to .*; delete it"):
+        read_outcome(tmp_path / "x.json")
+
+
 def test_one_seed_is_not_enough_for_a_plateau() -> None:
     with pytest.raises(BadInput, match=r"params.yaml lists the seeds \[0\], expected at least 2"):
         Search(CHOICES, RESOLVER.with_params(replace(PARAMS, seeds=(0,))), lambda _: [])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from stages.tracking import bad_input_exits
 from stages.tracking.capture import as_seen, capturing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,6 +102,14 @@ def test_a_command_whose_reader_went_away_ends_without_a_word():
         assert done.stdout and done.stderr
         done.stdout.close()
         assert (done.wait(60), done.stderr.read()) == (141, b"")
+
+
+def test_what_a_terminal_cannot_show_is_escaped(monkeypatch):
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, encoding="ascii"))
+    with bad_input_exits():
+        print("→ \udcff")
+    assert shown.getvalue() == b"\\u2192 \\udcff\n"
 
 
 def test_a_full_disk_behind_standard_output_is_one_sentence(faults):

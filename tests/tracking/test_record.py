@@ -157,6 +157,12 @@ def test_the_commit_is_known_without_a_git_program(repository, monkeypatch, pack
     assert machine.commit(folder) == (head, None)
 
 
+def test_a_branch_whose_name_is_in_no_utf8_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "HEAD").write_bytes(b"ref: refs/heads/\xff\n")
+    (tmp_path / "packed-refs").write_bytes(b"0123 refs/heads/\xff\n")
+    assert machine._commit_without_git(tmp_path) == "0123"
+
+
 def test_outside_a_repository_there_is_no_commit(tmp_path):
     assert machine.commit(tmp_path) == (None, None)
 

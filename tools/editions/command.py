@@ -35,6 +35,8 @@ def perform(action: str, name: str | None, out: Path | None = None, parts: Seque
         raise BadInput(f"{action} is about all editions, expected no name beside it")
     if out is not None and action != "rebuild":
         raise BadInput(f"--out was given with {action}, expected it with rebuild alone")
+    if out is not None and out.exists() and not out.is_dir():  # known before all is rendered
+        raise BadInput(f"--out is {out}, which is no folder; expected one to rebuild in")
     if (action == "join") != bool(parts):
         raise BadInput("--parts names the editions to join, and join needs them: `tools/edition join NAME --parts A B`")
     return ACTIONS[action](Asked(name or "", out, parts))

@@ -47,7 +47,7 @@ def running_ray(address: str, log: Path) -> Iterator[RayEngine]:
         host, _, port = address.rpartition(":")
         try:  # Ray itself would try for a minute
             socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:  # of a port beyond all
             raise BadInput(f"nothing answers at {address} ({error}); give host:port of Ray's head, or auto") from error
     with _ray_session(log, address=address):
         yield RayEngine()

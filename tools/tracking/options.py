@@ -8,8 +8,8 @@ LARGEST_PORT = 65535
 
 def port(text: str) -> int:
     """A number that can be a port."""
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= LARGEST_PORT):
-        raise argparse.ArgumentTypeError(f"{text!r} is no port, expected a number from 1 to {LARGEST_PORT}")
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= LARGEST_PORT):
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is no port, expected a number from 1 to {LARGEST_PORT}")
     return int(text)
 
 

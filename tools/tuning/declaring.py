@@ -8,6 +8,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
+from repro.errors import BadInput
 from repro.files import whole_file
 from repro.results.tuning import ChosenSetting, Climb, Tuning, Tunings
 from stages.settings.yaml_files import read_mapping
@@ -39,16 +40,27 @@ def put_into(file: Path, lines: dict[str, Any]) -> None:
     params = editor.load(file.read_text(encoding="utf-8"))
     for group, entries in lines.items():
         for name, parts in entries.items():
-            entry = params.setdefault(group, CommentedMap()).setdefault(name, CommentedMap())
+            entry = _mapping(file, _mapping(file, params, group), name)
             for part, values in parts.items():
                 if not values:
                     entry.pop(part, None)
                     continue
                 # Of a pre-training the epochs alone are chosen, of all else everything.
-                entry[part] = CommentedMap({**(entry.get(part) or {}), **values} if part == "pretraining" else values)
+                own = _mapping(file, entry, part) if part == "pretraining" else {}
+                entry[part] = CommentedMap({**own, **values})
                 entry[part].fa.set_flow_style()
     with whole_file(file) as partial, partial.open("w", encoding="utf-8") as stream:
         editor.dump(params, stream)
+
+
+def _mapping(file: Path, outer: dict[str, Any], name: str) -> dict[str, Any]:
+    """The mapping of this name, an empty one where there is none (or `~`, with which a scale removes one)."""
+    if outer.get(name) is None:
+        outer[name] = CommentedMap()
+    inner: dict[str, Any] = outer[name]
+    if not isinstance(inner, dict):
+        raise BadInput(f"{file}: {name} is {inner!r:.60}, expected a mapping to write what was chosen into")
+    return inner
 
 
 def as_yaml(lines: dict[str, Any]) -> str:

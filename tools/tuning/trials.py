@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repro import paths
-from repro.errors import Diverged
+from repro.errors import BadInput, Diverged, one_line
 from repro.files import SEAL, sha256, whole_file
+from repro.options import checked
 from repro.results.tuning import Outcome
 from stages.launching.ranks import end_with_launcher
 from stages.settings.files import plain
@@ -152,8 +153,12 @@ def file_of(trial: Trial) -> Path:
 
 
 def read_outcome(file: Path) -> Outcome:
-    """What was measured."""
-    return Outcome(**json.loads(file.read_bytes())["outcome"])
+    """What was measured; raises BadInput where the file does not say it."""
+    try:
+        return checked(Outcome, json.loads(file.read_bytes())["outcome"], "outcome")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        message = f"{file}: not what a training came to ({one_line(error):.200})"
+        raise BadInput(f"{message}; delete it, and it is measured anew") from error
 
 
 def measure(trial: Trial) -> str:

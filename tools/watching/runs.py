@@ -1,6 +1,7 @@
 """One run as its record tells it now, read from files alone; and what is wrong with it."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -58,10 +59,11 @@ class WatchedRun:
     @property
     def steps(self) -> int | None:
         """All steps of its training; None where that is not known (yet)."""
-        if training := self.config.get("training"):  # from random weights it has those of pre-training besides
-            return int(training["steps"]) if self.step <= int(training["steps"]) else None
-        if (pretraining := self.config.get("pretraining")) and self.validation.steps:
-            return int(pretraining["epochs"]) * self.validation.steps[0]  # validated after every epoch
+        with suppress(KeyError, TypeError, ValueError, OverflowError):  # a record that is none of ours
+            if training := self.config.get("training"):  # from random weights it has those of pre-training besides
+                return int(training["steps"]) if self.step <= int(training["steps"]) else None
+            if (pretraining := self.config.get("pretraining")) and self.validation.steps:
+                return int(pretraining["epochs"]) * self.validation.steps[0]  # validated after every epoch
         return None
 
     @property
@@ -107,7 +109,7 @@ def read_run(folder: Path) -> WatchedRun | None:
             loss=_curve(series.get("loss")),
             validation=_curve(next((series[name] for name in MEASURES if name in series), None)),
         )
-    except (BadInput, KeyError, TypeError, ValueError, AttributeError):
+    except (BadInput, OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None  # about to be written, or no record of ours; tools/sync names those
 
 
