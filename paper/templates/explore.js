@@ -24,7 +24,7 @@ function nameSeeds(words) {
 }
 function drawValues(key) {
   const found = distributions[key];
-  if (!found) return [];
+  if (!found) return key ? [paragraph("Its values over tasks are not kept here.")] : [];
   const plot = node("svg", {class: "plot", viewBox: "0 0 480 130", role: "img", "aria-label": "values over tasks"});
   const most = Math.max(...found.counts, 1), width = 440 / found.counts.length, span = found.high - found.low || 1;
   found.counts.forEach((count, place) => plot.append(node("rect", {x: 20 + place * width, y: 100 - 88 * count / most,

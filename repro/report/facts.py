@@ -27,9 +27,18 @@ class DatasetFacts:
     pictures_of: Callable[[np.ndarray], np.ndarray] | None = None
 
 
+# Ours by the name that a reader knows; others are shown by timm's.
+BACKBONES = {
+    "castle_convnet4": "Conv-4",
+    "castle_convnet4_small": "Conv-4",
+    "castle_resnet12": "ResNet-12",
+    "castle_resnet640": "ResNet of 3 stages",
+}
+
+
 @dataclass(frozen=True)
 class Benchmark:
-    """Which data a run used. `remark` says what a reader must not conclude; `backbones` names one per dataset."""
+    """Which data a run used. `remark` says what a reader must not conclude; `backbones` names timm's per dataset."""
 
     name: str
     scale: str
@@ -40,6 +49,11 @@ class Benchmark:
     def line(self) -> str:
         """The mark that every caption and every page carries."""
         return f"{self.name} benchmark, scale {self.scale}"
+
+    def backbone(self, dataset: str) -> str:
+        """What tables call the backbone of a dataset, empty where it has none."""
+        name = self.backbones.get(dataset, "")
+        return BACKBONES.get(name, name)
 
 
 # For methods that bring no looks of their own: colours that are not among those of the paper's methods.

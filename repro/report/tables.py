@@ -151,7 +151,7 @@ def view_table(
             row.method is None,
             row.ours,
             row.ruled,
-            benchmark.backbones.get(table.dataset, DASH) if row.method else published.backbone(row.key) or DASH,
+            (benchmark.backbone(table.dataset) if row.method else published.backbone(row.key)) or DASH,
             published.backbone(row.key) or DASH,
             tuple(place(row, column) for column in table.columns),
         )

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -78,6 +79,17 @@ def test_an_edition_of_other_parameters_is_not_rendered_over_the_paper(edition: 
         perform("rebuild", NAME, None)
     assert perform("rebuild", NAME, clone / "aside") == 0
     assert (clone / "aside" / "tables.tex").read_bytes() == (edition.folder / "tables.tex").read_bytes()
+
+
+def test_an_edition_of_other_seeds_is_rendered_over_the_paper_and_says_so(
+    edition: Edition, clone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    params = clone / "params.yaml"
+    params.write_text(re.sub(r"^seeds: \[.*\]", "seeds: [7, 8]", params.read_text(), count=1, flags=re.MULTILINE))
+    (clone / "paper" / "tables.tex").unlink()
+    assert perform("rebuild", NAME, None) == 0
+    assert "params.yaml has 7, 8, which `dvc repro paper` would render" in capsys.readouterr().out
+    assert (clone / "paper" / "tables.tex").read_bytes() == (edition.folder / "tables.tex").read_bytes()
 
 
 def test_a_changed_file_and_an_unknown_name_are_named(edition: Edition, clone: Path) -> None:

@@ -20,6 +20,7 @@ from tests.editions.conftest import NAME
 from tools.editions.bundling import write_bundle
 from tools.editions.command import perform
 from tools.editions.pages import page
+from tools.editions.restoring import restore
 
 pytestmark = pytest.mark.timeout(1200)
 OTHER = "other"
@@ -67,8 +68,13 @@ def test_joined_editions_are_one_of_all_their_seeds(
     assert {f"dvc-{seed}.lock" for seed in (0, 3)} <= {file.name for file in both.folder.glob("*.lock")}
     assert perform("check", "both", None) == 0, "it renders every byte again from its own records"
     assert "| 0; 3 (run apart) |" in page([both])
-    with pytest.raises(BadInput, match="the seeds 0; 3 of both were run apart, expected an edition of one workspace"):
-        write_bundle(both, clone / "both.zip", models=False)
+    with pytest.raises(BadInput, match="the seeds 0; 3 of both were run apart, so no workspace has all models"):
+        write_bundle(both, clone / "both.zip", models=True)
+    assert write_bundle(both, clone / "both.zip", models=False) == 0
+    shutil.rmtree(both.folder)
+    params = (clone / "params.yaml").read_bytes()
+    assert restore(clone / "both.zip").name == "both" and (clone / "params.yaml").read_bytes() == params
+    assert perform("check", "both", None) == 0, "the bundle brought it back whole"
     one, two = (json.loads((each.folder / "provenance.json").read_bytes())["numbers"] for each in (edition, both))
     assert [each["place"] for each in one] == [each["place"] for each in two] != []
     for before, after in zip(one, two, strict=True):

@@ -246,6 +246,41 @@ def test_it_prints(page: WebDriver, tmp_path: Path) -> None:
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
+def test_every_table_fits_a_printed_page_and_repeats_its_head(page: WebDriver) -> None:
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    a4 = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", a4)
+    try:
+        wide = "each => each.scrollWidth > each.parentElement.clientWidth"
+        assert page.execute_script(f"return [...document.querySelectorAll('table')].filter({wide})") == []
+        # Chromium leaves out buttons, which are boxes of their own, where it repeats a head.
+        button = page.find_element(By.CSS_SELECTOR, "#table-measures th button")
+        assert button.value_of_css_property("display") == "contents"
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_an_editions_report_leads_to_the_same_runs(page: WebDriver, paper: Paper, tmp_path: Path) -> None:
+    folder = tmp_path / "paper" / "editions" / "mine"
+    folder.mkdir(parents=True)
+    shutil.copy(paper.out / "report.html", folder)
+    page.get((folder / "report.html").as_uri())
+    runs = page.execute_script("return [...document.querySelectorAll('.step a')].map(each => each.href)")
+    there = [address for address in runs if address.endswith("run.json")]
+    assert there and all(address.startswith((tmp_path / "runs" / "by_output").as_uri()) for address in there)
+
+
+def test_the_title_of_a_measure_is_one_number(page: WebDriver) -> None:
+    place = "#table-measures tbody tr:nth-child(2) td:nth-child(6)"
+    wider = "arguments[0].insertAdjacentHTML('beforeend', '<span class=theirs>± 4.21</span>')"
+    page.execute_script(wider, page.find_element(By.CSS_SELECTOR, place))
+    click(page, place)
+    mean, interval = page.find_element(By.ID, "chain-title").text.split(" ± ")
+    assert float(mean) and float(interval)
+    assert page.find_element(By.ID, "chain-reading").text.endswith(" tasks; verdicts use ± 4.21")
+
+
 def test_a_number_shows_its_tasks_its_seeds_and_what_guessing_gives(page: WebDriver) -> None:
     click(page, "[data-place='T2/castle/1shot_hm'] a")
     shown = page.find_element(By.ID, "chain-values")

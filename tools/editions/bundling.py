@@ -19,15 +19,16 @@ DRAWN = ("glyphs",)  # sources whose images this code draws: they may be passed 
 
 
 def write_bundle(edition: Edition, file: Path, *, models: bool) -> int:
-    """Write the archive; gives how many of DVC's objects are in it.
+    """Write the archive; gives how many of DVC's objects are in it: none of a joined edition, as no workspace has all.
 
-    Raises BadInput where one is missing or rotten, or the edition was joined, so that no workspace has them all.
+    Raises BadInput where one is missing or rotten, or models of a joined edition are asked for.
     """
-    if edition.about.joined:
+    if edition.about.joined and models:
         message = f"the seeds {'; '.join(edition.about.joined)} of {edition.name} were run apart"
-        raise BadInput(f"{message}, expected an edition of one workspace; bundle its parts where they were run")
+        message = f"{message}, so no workspace has all models, expected no --models"
+        raise BadInput(f"{message}; bundle its parts where they were run")
     copies = local_cache()
-    objects = dict.fromkeys(_objects(edition, copies, models))
+    objects = {} if edition.about.joined else dict.fromkeys(_objects(edition, copies, models))
     files = {
         f"{EDITION}/{path.relative_to(edition.folder).as_posix()}": path
         for path in sorted(edition.folder.rglob("*"))

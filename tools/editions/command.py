@@ -9,6 +9,7 @@ from repro import paths
 from repro.editions.edition import Edition, kept_edition, names
 from repro.errors import BadInput
 from stages.settings import scales
+from stages.settings.params import read_params
 from tools.editions.joining import join
 from tools.editions.keeping import CHOSEN, keep
 from tools.editions.pages import BYTES, write_pages
@@ -67,8 +68,9 @@ def _join(asked: Asked) -> int:
 
 def _rebuild(asked: Asked) -> int:
     edition = kept_edition(asked.name)
-    if asked.out is None and (changed := list(changes(edition))):
-        message = f"params.yaml or paper/grid.yaml is not that of {asked.name} ({changed[0]})"
+    changed = changes(edition) if asked.out is None else []
+    if others := [line for line in changed if not line.startswith(SEEDS)]:
+        message = f"params.yaml or paper/grid.yaml is not that of {asked.name} ({others[0]})"
         raise BadInput(f"{message}; give --out FOLDER, or put its scale on with `tools/scale`")
     with rendered(edition, Path.cwd()) as (found, result):
         target = asked.out or paths.PAPER
@@ -80,6 +82,10 @@ def _rebuild(asked: Asked) -> int:
                 shutil.copy(found / file, target / file)
         others = differing(edition.folder, found)
     print(result.summary)
+    if changed:  # more replicates of the same parameters, or fewer
+        here = ", ".join(map(str, read_params(paths.PARAMS).seeds))
+        seeds = ", ".join(map(str, edition.about.seeds))
+        print(f"of seeds {seeds}; params.yaml has {here}, which `dvc repro paper` would render")
     return _say(edition, others, f"rebuilt in {target}")
 
 
@@ -125,4 +131,5 @@ ACTIONS: dict[str, Callable[[Asked], int]] = {
     "check": _check,
     "pages": _pages,
 }
+SEEDS = "seeds:"  # how a change of them begins
 NEED_A_NAME, OF_ALL = ("keep", "join", "rebuild"), ("list", "pages")

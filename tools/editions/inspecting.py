@@ -24,6 +24,7 @@ from tools.editions.rebuilding import RENDERED, resolver
 EXPECTED = "a bundle that `tools/bundle NAME` wrote"
 CONTENT = re.compile(r"[0-9a-f]{32}(\.dir)?")
 LOCKS = ("dvc.lock", "evaluate.lock")
+_CHOSEN = [file for file in CHOSEN if file.suffix != ".lock"]
 LOCKED = {"path", "hash", "md5", "size", "nfiles", "isexec"}  # all that this pipeline's locks say of a file or folder
 LISTED = {"relpath", "md5"}
 
@@ -33,7 +34,8 @@ def inspected(file: Path, folder: Path) -> Edition:
     _require_sums(file, folder)
     try:
         edition = Edition(folder / EDITION)
-        for kept in map(str, (*CHOSEN, *RENDERED, SAMPLES, VALUES, FACTS)):
+        locks = () if edition.about.joined else LOCKS  # its parts' have names of their own
+        for kept in map(str, (*_CHOSEN, *locks, *RENDERED, SAMPLES, VALUES, FACTS)):
             is_there = Path.is_file if Path(kept).suffix else Path.is_dir
             if not is_there(edition.folder / kept):
                 raise BadInput(f"lacks {EDITION}/{kept}")
@@ -63,8 +65,8 @@ def _require_sums(file: Path, folder: Path) -> None:
 
 def _require_places(edition: Edition, objects: Path) -> None:
     """Raise BadInput unless all that a checkout would write lies below its output, and each output below the clone."""
-    for name in LOCKS:
-        for entry in _locked(edition.folder / name):
+    for lock in sorted(edition.folder.glob("*.lock")):
+        for entry in _locked(lock):
             _require_place(entry, "path", LOCKED)
     for listed in objects.glob("??/*.dir"):
         try:

@@ -30,6 +30,7 @@ MOST_BYTES = 200 * 2**30
 def restore(file: Path) -> Edition:
     """Put an edition, its parameters, lock and rendered paper into the clone, and its contents into DVC's cache.
 
+    Of a joined edition, which is no workspace's, the edition alone.
     Raises BadInput, and changes nothing, where the file is no such bundle, is damaged, or edits would be lost.
     """
     _require_no_edits()
@@ -41,6 +42,8 @@ def restore(file: Path) -> Edition:
         target = EDITIONS / found.about.name
         target.parent.mkdir(exist_ok=True)
         put_in_place(folder / EDITION, target)
+    if Edition(target).about.joined:
+        return Edition(target)
     _put_on(Edition(target))
     checkout = dvc("checkout", "--quiet", "--force", "--allow-missing")
     if checkout.returncode:
