@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.launching.allocator import keep_freed_memory
+from stages.launching.output import escape_what_is_lacking
 
 ADDRESS = "REPRO_FORKSERVER"
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,6 +143,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
 def serve(folder: Path, preloaded: Sequence[str]) -> None:
     """Fork a child for each connection until standard input ends; then stop the stages that still run."""
     children: set[int] = set()
+    escape_what_is_lacking()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
             door.bind(f"{folder}/socket")

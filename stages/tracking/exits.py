@@ -5,11 +5,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import TextIOWrapper
 from types import FrameType
 
 from repro.errors import BadInput, one_line
 from repro.files import file_errors_as_bad_input
+from stages.launching.output import escape_what_is_lacking
 from stages.launching.ranks import BAD_INPUT, is_rank, leave_to_launcher
 from stages.tracking.capture import write_to_null
 from stages.tracking.names import printable
@@ -26,8 +26,7 @@ def bad_input_exits() -> Iterator[None]:
     Where nobody reads standard output any more (`| head`), the command ends as others do then, without a word. What a
     terminal's encoding lacks is escaped.
     """
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    escape_what_is_lacking()
     try:
         with file_errors_as_bad_input():
             try:
