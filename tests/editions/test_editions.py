@@ -23,7 +23,7 @@ from tests.editions.conftest import NAME
 from tools.editions import dictionary
 from tools.editions.command import perform
 from tools.editions.findings import findings
-from tools.editions.pages import BEGIN, END, matrix, page, pages, with_matrix
+from tools.editions.pages import MATRIX, VERDICTS, between, matrix, page, pages, verdicts
 from tools.editions.rebuilding import RENDERED
 
 pytestmark = pytest.mark.timeout(1200)
@@ -212,10 +212,16 @@ def test_the_matrix_shows_every_claim_with_the_papers_effect_and_the_editions_ve
         assert f"| {claim['published']} |" in line and line.endswith("| – |")
         assert claim["decided"]["effect"] == "–" or claim["verdict"] in line
     assert "have not been run" in table
-    assert with_matrix(f"a\n{BEGIN}old\n{END}\nb", table) == f"a\n{BEGIN}{table}{END}\nb"
-    with pytest.raises(BadInput, match="are not there once"):
-        with_matrix("a", table)
     assert "[report.html](small/report.html)" in page([edition])
+
+
+def test_the_readme_says_of_every_edition_how_many_claims_hold(edition: Edition) -> None:
+    (line,) = verdicts([edition]).splitlines()
+    assert line.startswith(f"- **{NAME}** (") and edition.summary() in line
+    begin, end = VERDICTS
+    assert between(f"a\n{begin}old\n{end}\nb", VERDICTS, "new\n") == f"a\n{begin}new\n{end}\nb"
+    with pytest.raises(BadInput, match="<!-- claims × editions --> and .* are not there once"):
+        between("a", MATRIX, "new\n")
 
 
 def test_the_findings_name_every_judged_claim_and_the_numbers_behind_hm(edition: Edition) -> None:

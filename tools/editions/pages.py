@@ -14,7 +14,8 @@ from tools.editions.tables import NOTHING, cell, row
 
 PAGE, FINDINGS, README = EDITIONS / "README.md", paths.PAPER / "FINDINGS.md", Path("README.md")
 PAPER_SCALE = "paper"  # the edition of the paper's own datasets, once somebody has run it
-BEGIN, END = "<!-- claims × editions -->\n", "<!-- end of claims × editions -->"
+VERDICTS = ("<!-- editions -->\n", "<!-- end of editions -->")  # where the README says how many claims hold, in each
+MATRIX = ("<!-- claims × editions -->\n", "<!-- end of claims × editions -->")
 BYTES = 1_000_000
 
 
@@ -29,16 +30,28 @@ def write_pages() -> list[Path]:
 
 def pages(editions: Sequence[Edition], readme: str) -> dict[Path, str]:
     """Every page that is written from editions; raises BadInput where the README lacks its marks."""
-    return {PAGE: page(editions), FINDINGS: findings(editions), README: with_matrix(readme, matrix(editions))}
+    readme = between(between(readme, VERDICTS, verdicts(editions)), MATRIX, matrix(editions))
+    return {PAGE: page(editions), FINDINGS: findings(editions), README: readme}
 
 
-def with_matrix(text: str, table: str) -> str:
-    """A text with the matrix between its two marks; raises BadInput where it lacks them."""
-    pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
+def between(text: str, marks: tuple[str, str], part: str) -> str:
+    """A text with a part between its two marks; raises BadInput where it lacks them."""
+    begin, end = marks
+    pattern = re.escape(begin) + ".*?" + re.escape(end)
     if len(re.findall(pattern, text, re.DOTALL)) != 1:
-        message = f"{README}: the lines {BEGIN.strip()} and {END} are not there once"
-        raise BadInput(f"{message}, expected both where the matrix belongs; add them")
-    return re.sub(pattern, lambda _: f"{BEGIN}{table}{END}", text, flags=re.DOTALL)
+        message = f"{README}: the lines {begin.strip()} and {end} are not there once"
+        raise BadInput(f"{message}, expected both where `tools/edition pages` writes; add them")
+    return re.sub(pattern, lambda _: f"{begin}{part}{end}", text, flags=re.DOTALL)
+
+
+def verdicts(editions: Sequence[Edition]) -> str:
+    """A line for each edition: how many claims hold, and where each of them stands."""
+    lines = [
+        f"- **{each.name}** ({each.about.benchmark}, {_seeds(each)}): {each.summary()} "
+        f"[Claims]({EDITIONS}/{each.name}/claims.md), [report]({EDITIONS}/{each.name}/report.html)."
+        for each in editions
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def page(editions: Sequence[Edition]) -> str:
