@@ -78,22 +78,38 @@ def deciding_files() -> list[Path]:
     reached = Code(ROOT).deciding(
         *(f"stages.{stage}" for stage in STAGES), *(f"repro.methods.{name}" for name in methods())
     )
-    return sorted(file for file in reached if defaults_in(ROOT / file))
+    return sorted(file for file in reached if defaults_in((ROOT / file).read_text()))
 
 
 def methods() -> list[str]:
     return sorted({str(settings["method"]) for settings in ours().values() if "method" in settings})
 
 
-def defaults_in(file: Path) -> list[tuple[int, int]]:
-    """Where the default values of a file stand: of arguments, of fields, of classes and of the module."""
-    places = []
-    for node in ast.walk(ast.parse(file.read_text())):
+def defaults_in(source: str) -> list[ast.Constant]:
+    """The default values of a file, the last first: of arguments, of fields, of classes and of the module."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
         values = [*node.args.defaults, *node.args.kw_defaults] if isinstance(node, ast.FunctionDef) else []
         if isinstance(node, ast.AnnAssign | ast.Assign):
             values = [node.value]
-        places += [(value.lineno, value.col_offset) for value in values if isinstance(value, ast.Constant)]
-    return sorted(set(places))
+        found += [value for value in values if isinstance(value, ast.Constant) and value.value is not ...]
+    return sorted(found, key=lambda value: (value.lineno, value.col_offset), reverse=True)
+
+
+def with_other_defaults(source: str) -> str:
+    """The same file, every default value another one."""
+    lines = source.encode().splitlines(keepends=True)  # columns count bytes
+    for value in defaults_in(source):
+        last = lines[value.end_lineno - 1][value.end_col_offset :]
+        lines[value.lineno - 1] = lines[value.lineno - 1][: value.col_offset] + repr(other(value.value)).encode() + last
+        del lines[value.lineno : value.end_lineno]
+    return b"".join(lines).decode()
+
+
+def other(value: object) -> object:
+    if isinstance(value, bool):
+        return not value
+    return f"{value}, another" if isinstance(value, str) else 2 * value + 1 if isinstance(value, int | float) else 0
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +130,11 @@ def before() -> dict[tuple[str, ...], tuple[str, set[Path]]]:
 
 
 @pytest.mark.parametrize("file", deciding_files(), ids=str)
-def test_another_default_makes_the_stages_that_use_it_stale(file: Path, copy: Path) -> None:
+def test_other_defaults_change_the_settings_of_the_stages_that_use_them(file: Path, copy: Path) -> None:
     text = (copy / file).read_text()
-    lines = text.splitlines(keepends=True)
-    line, column = defaults_in(ROOT / file)[0]
-    lines[line - 1] = f"{lines[line - 1][:column]}  {lines[line - 1][column:]}"
-    (copy / file).write_text("".join(lines))
+    (copy / file).write_text(with_other_defaults(text))
+    values = [[value.value for value in defaults_in(source)] for source in (text, (copy / file).read_text())]
+    assert len(values[0]) == len(values[1]) and all(one != two for one, two in zip(*values, strict=True))
     edited = Code(copy)
     for modules, (digest, files) in before().items():
         assert (edited.digest(*modules) != digest) == (file in files), modules
