@@ -18,6 +18,14 @@ PYTHON = VENV / "bin" / "python"
 LOCK = ROOT / "requirements.lock"
 STAMP = VENV / "installed.sha256"
 OLDEST_PYTHON = (3, 11)
+VEGA = VENV / "vega.js"  # .dvc/plots.html draws with it, and asks the network where it is not there
+BUNDLE = """
+import sys
+import vl_convert
+vega = vl_convert.javascript_bundle(vl_version="5.21")  # DVC writes plots in Vega-Lite 5
+with open(sys.argv[1], "w", encoding="utf-8") as file:
+    file.write("(() => {\\n" + vega + "\\n})();\\n")  # its names stay its own
+"""
 
 
 def ensure_environment() -> None:
@@ -75,6 +83,8 @@ def _install_lock() -> None:
     STAMP.unlink(missing_ok=True)
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--require-hashes"]
     run([*pip, "-r", str(LOCK)], "install requirements.lock (network, disk space; the message above tells)")
+    if subprocess.run([str(PYTHON), "-c", BUNDLE, str(VEGA)], capture_output=True, check=False).returncode != 0:
+        _say("set-up: no Vega could be taken from the lock's packages; `dvc plots show` will ask the network for it")
     STAMP.write_text(_fingerprint())
     _say(f"set-up: done in {time.monotonic() - started:.0f} s")
 

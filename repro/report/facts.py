@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from repro.cards import Look, MethodCard
+from repro.report.variants import varied
 from repro.results.store import Cell
 
 
@@ -85,8 +86,7 @@ class Methods:
 
     def named(self, cell: Cell) -> str:
         """The name to print of a cell's method, with the cell's variant."""
-        label = self.label(cell.method)
-        return f"{label} ({cell.variant})" if cell.variant else label
+        return varied(self.label(cell.method), cell.variant)
 
     def title(self, cell: Cell) -> str:
         """A cell in words."""

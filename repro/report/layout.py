@@ -47,7 +47,7 @@ class Row:
 
     key: str
     method: str | None
-    label: str = ""  # the method's own where empty
+    label: str = ""  # the method's own, with the variant, where empty
     variant: str = ""
     cited: bool = False
     instead: tuple[tuple[str, str], ...] = ()
@@ -236,7 +236,7 @@ TABLES: tuple[Table, ...] = (
         _ablation_columns(1),
         (
             Row("castle", "castle", "CASTLE with pre-training"),
-            Row("castle_scratch", "castle", "CASTLE without pre-training", "scratch"),
+            Row("castle_scratch", "castle", variant="scratch"),
         ),
         notes=(
             "The FSL number the paper prints for CASTLE with pre-training is the one its T5 gives for aCASTLE.",
@@ -268,7 +268,7 @@ TABLES: tuple[Table, ...] = (
         _ablation_columns(5),
         (
             Row("castle", "castle", "CASTLE with Pre-AVG"),
-            Row("castle_postavg", "castle", "CASTLE with Post-AVG", "postavg"),
+            Row("castle_postavg", "castle", variant="postavg"),
         ),
     ),
     Table(

@@ -9,6 +9,7 @@ from itertools import groupby
 
 from repro.report.facts import Benchmark, DatasetFacts, Methods, fill
 from repro.report.layout import Column, Row, Table
+from repro.report.variants import varied
 from repro.results.intervals import Mean
 from repro.results.published import PublishedNumber, PublishedTable
 from repro.results.store import Reading, Results, Way
@@ -143,7 +144,7 @@ def view_table(
             ours,
         )
 
-    labels = {row.key: row.label or methods.label(row.method or row.key) for row in table.rows}
+    labels = {row.key: row.label or varied(methods.label(row.method or row.key), row.variant) for row in table.rows}
     rows = tuple(
         RowView(
             labels[row.key],

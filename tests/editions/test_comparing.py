@@ -1,16 +1,21 @@
 """tools/compare and tools/doctor --edition: a difference is found where it is, and nowhere else."""
 
 import json
+import re
+from math import nan
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from repro.editions.differences import Difference
 from repro.editions.edition import Edition
 from repro.errors import BadInput
 from repro.report.measures import as_csv, view_measures
+from repro.results.comparisons import fsl, gfsl
 from repro.results.records import RECORDS, TASKS, read_records
+from repro.results.store import Cell
 from tests.editions.conftest import NAME
 from tools.editions.comparing import compare, summary, workspace, write_html, write_json
 from tools.editions.diagnosis import check_edition
@@ -48,9 +53,32 @@ def test_an_edition_equals_the_workspace_that_it_was_kept_of(beside: Path, tmp_p
     found = compare("workspace", NAME)
     assert {each.verdict for each in found} == {"equal"}
     write_json(tmp_path / "all.json", found)
-    write_html(tmp_path / "all.html", found, "a and b")
+    write_html(tmp_path / "all.html", found, "workspace", NAME)
     assert json.loads((tmp_path / "all.json").read_text())["summary"] == summary(found)
     assert PLANTED in (tmp_path / "all.html").read_text()
+
+
+def test_the_page_begins_with_what_differs_and_speaks_in_words(tmp_path: Path) -> None:
+    varied, plain = Cell("mini", "castle", 1, "postavg"), Cell("mini", "castle", 1)
+    seeds, unknown = "5 seeds", "neither side has an interval"
+    found = [
+        Difference(gfsl(plain, 5, "hm"), 60, 1, 60, 1, 0, 1, True, "equal", seeds),
+        Difference(gfsl(plain, 5, "acc"), 60, 1, 58, nan, 2, 1, False, "different", seeds),
+        Difference(gfsl(plain, 5, "ausuc"), 60, nan, 50, nan, 10, nan, False, "cannot say", unknown),
+        Difference(gfsl(plain, 5, "delta"), 60, 1, nan, nan, nan, nan, False, "cannot say", "<b> does not have it"),
+        Difference(fsl(varied, 20), 55, 1, 60, 1, -5, 1, True, "different", "5 seeds; tasks"),
+    ]
+    write_html(tmp_path / "page.html", found, "small", "<b>")
+    text = (tmp_path / "page.html").read_text()
+    assert "small and &lt;b&gt;, side by side" in text and "<b> does" not in text
+    rows = [re.sub("<[^>]*>", "|", line) for line in text.splitlines() if line.startswith("<tr>")]
+    heads = [row.strip("|") for row in rows if row.count("|") < 5]
+    assert heads == ["Different: 2", "Cannot say: 2", "Equal: 1"] and "CASTLE, mini" in rows[2] and len(rows) == 8
+    assert re.sub(r"\|+", "|", rows[1]) == (
+        "|CASTLE with Post-AVG, mini, 1-shot|20|unseen|U→U|55.00| ± 1.00|60.00| ± 1.00|−5.00| ± 1.00|different"
+        "|task by task; the interval covers 5 seeds, and of the other side tasks|"
+    )
+    assert "mean against mean; neither side has an interval" in rows[4] and "–|" in rows[5]
 
 
 def test_the_papers_numbers_and_means_without_tasks_are_compared_by_their_intervals(

@@ -236,6 +236,13 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: WebDriver, paper: Pape
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_the_tables_of_the_paper_fit_a_screen_of_1280_pixels(page: WebDriver) -> None:
+    page.set_window_size(1280, 900)
+    wide = "box => box.scrollWidth > box.clientWidth"
+    assert page.execute_script(f"return [...document.querySelectorAll('#tables .scroll')].filter({wide})") == []
+    assert page.execute_script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
 def test_it_prints(page: WebDriver, tmp_path: Path) -> None:
     pdf = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert pdf.startswith(b"%PDF") and len(pdf) > 100_000

@@ -51,7 +51,7 @@ def test_every_claim_about_a_table_has_the_papers_effect(printed: Printed) -> No
 def test_a_comparison_says_once_what_both_sides_share() -> None:
     hm = [gfsl(cell, 5, "hm") for cell in (CASTLE, DFSL, SCRATCH)]
     assert describe(above(hm[0], hm[1]), KNOWN) == "CASTLE − DFSL, HM, mini, 1-shot, 5 ways"
-    assert describe(above(hm[0], hm[2]), KNOWN) == "CASTLE − CASTLE (scratch), HM, mini, 1-shot, 5 ways"
+    assert describe(above(hm[0], hm[2]), KNOWN) == "CASTLE − CASTLE without pre-training, HM, mini, 1-shot, 5 ways"
     lift = above(gfsl(DFSL, "all", "cal_hm"), gfsl(DFSL, "all", "hm"))
     assert describe(lift, KNOWN) == "calibrated HM − HM, DFSL, mini, 1-shot, all ways"
 

@@ -8,6 +8,8 @@ from repro.report.layout import TABLES, Table
 from repro.report.needs import required_cells
 from repro.report.printed import TEXT
 from repro.results.published import read_published
+from repro.results.store import Cell
+from tests.report.conftest import KNOWN
 
 PUBLISHED = read_published(Path(__file__).parents[2] / "paper" / "published.yaml")
 
@@ -47,3 +49,13 @@ def test_the_needed_cells_are_known_by_name() -> None:
         "office-castle_minus-1shot",
     ):
         assert name in needs
+
+
+def test_every_variant_that_is_needed_has_words_and_another_is_named_as_it_is() -> None:
+    needed = {need.cell for need in required_cells() if need.cell.variant}
+    titles = {KNOWN.title(cell) for cell in needed}
+    assert len(titles) == len(needed) > 10 and not any("(" in title for title in titles)
+    assert "CASTLE without a dictionary, mini, 1-shot" in titles
+    assert "CASTLE with 1 shared base per seen class, mini, 1-shot" in titles
+    assert "CASTLE with 64 classifiers per step, mini, 1-shot" in titles
+    assert KNOWN.named(Cell("mini", "castle", 1, "slow")) == "CASTLE (slow)"

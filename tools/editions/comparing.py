@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from html import escape
 from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,21 +13,22 @@ import pandas as pd
 
 from repro import paths
 from repro.data.summary import summarise_dataset
-from repro.editions.differences import Agreement, Difference, Side, differences
+from repro.editions.differences import Difference, Side, differences
 from repro.editions.edition import Edition, kept_edition, names
 from repro.editions.restoring import restore_records
 from repro.editions.sides import RecordsSide, published_side, table_side
 from repro.errors import BadInput
 from repro.files import whole_file
+from repro.report.templates import write_page
 from repro.results.contents import StoredContents
 from repro.results.store import Cell, Results
 from stages.paper import share_classes
 from stages.settings.grid import Grid, read_grid, read_grid_file
 from stages.settings.params import read_params
+from tools.editions.comparison_page import VERDICTS, render
 from tools.editions.keeping import cell_of
 
 WORKSPACE, PUBLISHED = "workspace", "published"
-VERDICTS: tuple[Agreement, ...] = ("different", "cannot say", "equal within noise", "equal")
 TABLES = (".csv", ".parquet")
 
 
@@ -132,11 +132,6 @@ def write_json(file: Path, found: Sequence[Difference]) -> None:
         )
 
 
-def write_html(file: Path, found: Sequence[Difference], title: str) -> None:
+def write_html(file: Path, found: Sequence[Difference], first: str, second: str) -> None:
     """All of it as one page."""
-    style = "body{font:14px sans-serif}td,th{padding:2px 8px;text-align:right}td:first-child{text-align:left}"
-    table = as_frame(found).to_html(index=False, na_rep="–", float_format="{:.2f}".format, border=0)
-    title = escape(title)
-    head = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{style}</style>"
-    with whole_file(file) as partial:
-        partial.write_text(f"{head}<h1>{title}</h1><p>{summary(found)}</p>{table}\n", encoding="utf-8")
+    write_page(file, render(found, first, second, summary(found)))

@@ -5,7 +5,6 @@ from typing import Any
 
 from repro.editions.edition import Edition
 from repro.editions.sides import RecordsSide
-from repro.methods.registry import method_class, method_names
 from repro.report.facts import Methods
 from repro.report.tables import rounded, signed
 from repro.results.intervals import Mean
@@ -13,6 +12,7 @@ from repro.results.store import Cell, Reading
 from stages.settings.grid import Grid, read_grid_file
 from tools.editions import dictionary
 from tools.editions.comparing import restored
+from tools.editions.comparison_page import known_methods
 from tools.editions.tables import NOTHING, row
 
 # Verdict → how the page heads its claims.
@@ -30,7 +30,7 @@ Rows = dict[tuple[str, ...], list[Mean | None]]  # by the names that the row beg
 
 def findings(editions: Sequence[Edition]) -> str:
     """The page."""
-    methods = Methods({name: method_class(name).own_card() for name in method_names()})
+    methods = known_methods()
     lines = [
         "# Findings",
         "",
