@@ -30,6 +30,9 @@ def ensure_environment() -> None:
     if here != environment:
         os.execv(PYTHON, [str(PYTHON), *sys.argv])
     sys.path.insert(0, str(ROOT))
+    from repro.files import fill_closed_streams
+
+    fill_closed_streams()
 
 
 def is_installed() -> bool:
@@ -57,7 +60,10 @@ def _install_where_needed() -> None:
     if sys.version_info < OLDEST_PYTHON:
         _fail(f"Python {sys.version.split()[0]} found, 3.11 or newer expected; run this tool with a newer python3")
     sys.path.insert(0, str(ROOT))
-    from repro.files import wait_to_lock  # an older Python than the one asked for above could not read it
+    # An older Python than the one asked for above could not read it.
+    from repro.files import fill_closed_streams, wait_to_lock
+
+    fill_closed_streams()
 
     with (ROOT / ".setup.lock").open("w") as turn:
         wait_to_lock(turn)
