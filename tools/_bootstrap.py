@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -115,8 +116,19 @@ def run(command: list[str], purpose: str) -> None:
         _fail(f"set-up could not {purpose}; run the same command again to continue")
 
 
+def say(text: str, stream: TextIO) -> None:
+    """Print a line; where nobody can read it, the exit code alone tells."""
+    try:
+        print(text, file=stream, flush=True)
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())  # what is still buffered goes there when the process ends
+        os.close(nowhere)
+
+
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    if sys.stderr:
+        say(text, sys.stderr)
 
 
 def _fail(text: str) -> None:
