@@ -9,30 +9,50 @@ libraries loaded (`launching/forkserver.py`); and a training in several ranks wh
 import os
 import sys
 from dataclasses import replace
+from typing import NoReturn
 
+from repro.files import fill_closed_streams
 from stages.launching import forkserver, ranks
 from stages.launching.places import place
 from stages.settings.planned import ALONE, REPLICATED, STAGES, Asked, asked
 
+USAGE = f"usage: python -m stages {{{','.join(STAGES)}}} [NAME [--seed N]]"
 NAME = "{}"  # its place in a command of dvc.yaml: no shell reads a name
 
 
 def main() -> int:
     fill_closed_streams()
     arguments = [word.replace(NAME, name_of_stage()) for word in sys.argv[1:]]
+    if not {"-h", "--help"}.isdisjoint(arguments):
+        return show_help()
     if not arguments or arguments[0] not in STAGES:
-        print(f"usage: python -m stages {{{','.join(STAGES)}}} [NAME [--seed N]]", file=sys.stderr)
-        return 2
+        refuse(f"got {arguments[0]!r:.200}, expected a stage; {USAGE}" if arguments else f"got no stage; {USAGE}")
     if arguments[0] in ALONE and arguments[1:]:
-        got = " ".join(arguments[1:])
-        print(f"error: got {got!r:.200}, expected nothing: python -m stages {arguments[0]}", file=sys.stderr)
-        return 2
+        refuse(f"got {' '.join(arguments[1:])!r:.200}, expected nothing: python -m stages {arguments[0]}")
     if ranks.is_rank():
         ranks.end_at_once_with_launcher()
         return forkserver.run_stage(arguments)
     if ranks.LAUNCHER in os.environ:  # beside other replicates
         ranks.end_with_launcher()
     return run_replicates(arguments) if arguments[0] in REPLICATED else run_one(arguments)
+
+
+def show_help() -> int:
+    """Print what can be asked for."""
+    from stages.tracking import bad_input_exits
+
+    with bad_input_exits():
+        print(f"{USAGE}\n\n{__doc__}", end="")
+    return 0
+
+
+def refuse(sentence: str) -> NoReturn:
+    """End with what is wrong with the command line."""
+    from repro.errors import BadInput
+    from stages.tracking import bad_input_exits
+
+    with bad_input_exits():
+        raise BadInput(sentence)
 
 
 def run_replicates(arguments: list[str]) -> int:
@@ -75,16 +95,6 @@ def run_one(arguments: list[str]) -> int:
 def name_of_stage() -> str:
     """What DVC says behind the @ of the stage that it runs; outside of DVC the place stays as it is."""
     return os.environ.get("DVC_STAGE", "").partition("@")[2] or NAME
-
-
-def fill_closed_streams() -> None:
-    """Open /dev/null in place of standard streams that are closed: another file would get their number."""
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(opened, True)
-    os.close(opened)
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -38,6 +39,9 @@ def ensure_environment() -> None:
     if here != environment:
         os.execv(PYTHON, [str(PYTHON), *sys.argv])
     sys.path.insert(0, str(ROOT))
+    from repro.files import fill_closed_streams
+
+    fill_closed_streams()
 
 
 def is_installed() -> bool:
@@ -65,7 +69,10 @@ def _install_where_needed() -> None:
     if sys.version_info < OLDEST_PYTHON:
         _fail(f"Python {sys.version.split()[0]} found, 3.11 or newer expected; run this tool with a newer python3")
     sys.path.insert(0, str(ROOT))
-    from repro.files import wait_to_lock  # an older Python than the one asked for above could not read it
+    # An older Python than the one asked for above could not read it.
+    from repro.files import fill_closed_streams, wait_to_lock
+
+    fill_closed_streams()
 
     with (ROOT / ".setup.lock").open("w") as turn:
         wait_to_lock(turn)
@@ -119,8 +126,19 @@ def run(command: list[str], purpose: str) -> None:
         _fail(f"set-up could not {purpose}; run the same command again to continue")
 
 
+def say(text: str, stream: TextIO) -> None:
+    """Print a line; where nobody can read it, the exit code alone tells."""
+    try:
+        print(text, file=stream, flush=True)
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())  # what is still buffered goes there when the process ends
+        os.close(nowhere)
+
+
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    if sys.stderr:
+        say(text, sys.stderr)
 
 
 def _fail(text: str) -> None:

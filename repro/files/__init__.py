@@ -1,8 +1,9 @@
-"""Integrity: files written whole or not at all, locks, and content hashes. Standard library only."""
+"""Integrity: files written whole or not at all, locks, content hashes, and standard streams. Standard library only."""
 
 from repro.files.disk import disk_errors_as_bad_input, file_errors_as_bad_input
 from repro.files.locks import exclusive_folder, folder_in_turn, try_to_lock, wait_to_lock
 from repro.files.signals import collect_signals, signals_wait
+from repro.files.streams import fill_closed_streams
 from repro.files.sums import (
     MAKE_AGAIN,
     SEAL,
@@ -28,6 +29,7 @@ __all__ = [
     "disk_errors_as_bad_input",
     "exclusive_folder",
     "file_errors_as_bad_input",
+    "fill_closed_streams",
     "folder_in_turn",
     "put_in_place",
     "read_seal",

@@ -33,7 +33,7 @@ def asked(stage: str, arguments: list[str]) -> Asked:
     match arguments:
         case [name] if NAME.fullmatch(name):
             return Asked(stage, name)
-        case [name, "--seed", number] if NAME.fullmatch(name) and re.fullmatch("[0-9]{1,9}", number):
+        case [name, "--seed", number] if NAME.fullmatch(name) and re.fullmatch("0|[1-9][0-9]{0,8}", number):
             return Asked(stage, name, int(number))
     got = " ".join(arguments) or "no name"
     raise BadInput(f"got {got}, expected one name: python -m stages {stage} NAME [--seed N]")

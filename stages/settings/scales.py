@@ -7,6 +7,7 @@ paper) is kept aside per scale, so that going back restores it and DVC finds eve
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -16,6 +17,7 @@ from ruamel.yaml import YAML
 
 from repro import paths
 from repro.errors import BadInput, one_line
+from repro.files import disk_errors_as_bad_input, put_in_place, signals_wait, whole_folder
 from repro.options import checked
 from stages.settings.yaml_files import parse, read_mapping, read_text
 
@@ -118,9 +120,7 @@ def apply(name: str) -> None:
     if name == before:
         return
     _set_aside(KEPT / before)
-    for file, text in wanted.items():
-        file.write_text(text, encoding="utf-8")
-    _bring_back(KEPT / name)
+    _put_on_files(wanted, KEPT / name)
     # What that scale has computed lies in DVC's cache; where a part of it is gone, `dvc repro` makes it anew.
     subprocess.run([sys.executable, "-m", "dvc", "checkout", "--quiet", "--force"], capture_output=True, check=False)
 
@@ -146,20 +146,34 @@ def read_chosen(file: Path) -> Any:
 
 
 def _set_aside(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    for file in filter(Path.exists, GENERATED):
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if file.is_dir() else shutil.copy2)(file, folder / file)
+    with whole_folder(folder) as partial:
+        for file in filter(Path.exists, GENERATED):
+            _copy(file, partial / file)
 
 
-def _bring_back(folder: Path) -> None:
-    """What was set aside; for a scale that never ran, what is there stays and DVC sees that it is stale."""
-    for file in GENERATED if folder.is_dir() else ():
-        if (folder / file).is_dir():
-            shutil.rmtree(file, ignore_errors=True)
-            shutil.copytree(folder / file, file)
-        elif (folder / file).exists():
-            shutil.copy2(folder / file, file)
+def _put_on_files(texts: dict[Path, str], kept: Path) -> None:
+    """Write these texts and what was set aside; for a scale that never ran, that stays and DVC sees that it is stale.
+
+    All is written aside first, so a full disk changes nothing.
+    """
+    with disk_errors_as_bad_input(KEPT), tempfile.TemporaryDirectory(dir=KEPT, prefix=".coming-") as aside:
+        for file in filter(lambda file: (kept / file).exists(), GENERATED):
+            _copy(kept / file, Path(aside) / file)
+        for file, text in texts.items():
+            (Path(aside) / file).parent.mkdir(exist_ok=True)
+            (Path(aside) / file).write_text(text, encoding="utf-8")
+        with signals_wait():
+            for file in (*texts, *GENERATED):
+                if (coming := Path(aside) / file).is_dir():
+                    put_in_place(coming, file)
+                elif coming.exists():
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    coming.replace(file)
+
+
+def _copy(file: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    (shutil.copytree if file.is_dir() else shutil.copy2)(file, target)
 
 
 def _committed(file: Path) -> str:

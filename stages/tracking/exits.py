@@ -40,8 +40,17 @@ def bad_input_exits() -> Iterator[None]:
         if is_rank():
             leave_to_launcher(error)
         else:
-            print(f"error: {printable(one_line(error))}", file=sys.stderr)
+            _complain(f"error: {printable(one_line(error))}")
         raise SystemExit(BAD_INPUT) from None
+
+
+def _complain(sentence: str) -> None:
+    """Say it on standard error; where that is closed or refuses, the exit code alone tells."""
+    try:
+        if sys.stderr:
+            print(sentence, file=sys.stderr, flush=True)
+    except OSError:
+        write_to_null(sys.stderr)
 
 
 def _write_the_rest() -> None:

@@ -33,7 +33,7 @@ from stages.tracking.names import cell_of, file_within
 
 DATABASE = "sacred"
 # pymongo would take what stands before the / for the host, and messages name the host.
-SLASH = "REPRO_MONGO_URL has an @ after a /, expected mongodb://user:password@host/name; write a / of a password as %2F"
+SLASH = "REPRO_MONGO_URL has an @ after a /, expected user:password@host/name in it; write a / of a password as %2F"
 SCHEMES = ("mongodb://", "mongodb+srv://")
 SELECT_SECONDS, SOCKET_SECONDS = 2, 15
 MOST_POINTS = 20_000

@@ -20,6 +20,7 @@ TABLE: dict[str, tuple[Damage, str, str]] = {
     "no such file as a stage": (nothing, "../../etc/passwd", "usage: python -m stages {"),
     "a file that is no stage": (nothing, "origins", "usage: python -m stages {"),
     "a name for a stage without one": (nothing, "plan mini", "got 'mini', expected nothing: python -m stages plan"),
+    "a seed with a zero before it": (nothing, f"{MEASURE} --seed 00", "got mini-mc_knn-1shot --seed 00, expected one"),
     "a wrong seed": (params(seeds=["x"]), "plan", "seeds.0 is 'x', expected"),
     "a seed that is not listed": (nothing, f"{MEASURE} --seed 7", "got --seed 7, expected one of 0; add it to"),
     "a tag that runs code": (
@@ -75,6 +76,37 @@ def judge_process(workspace: Path, bad_inputs) -> Callable[..., None]:
         bad_inputs.answered()
 
     return judge_row
+
+
+STREAMS = ["<&- >&- 2>&-", "2>/dev/full", "2>&-"]
+
+
+@pytest.mark.parametrize("streams", STREAMS)
+@pytest.mark.parametrize("command", ["stages", "stages plan x", "stages train x --seed 00", "tools/sync --nonsense"])
+def test_the_exit_code_is_the_same_where_nobody_can_read_the_sentence(
+    command: str, streams: str, workspace: Path, bad_inputs
+) -> None:
+    program = f"'{sys.executable}' {'-m ' if command.startswith('stages') else ''}{command} {streams}"
+    bad_inputs.tried()
+    done = subprocess.run(program, shell=True, cwd=ROOT, env=os.environ | {"DVC_ROOT": str(workspace)}, check=False)
+    assert done.returncode == 2
+    bad_inputs.answered()
+
+
+def test_a_file_that_a_tool_opens_never_stands_for_a_closed_stream() -> None:
+    program = (
+        "import sys; sys.path.insert(0, 'tools'); import _bootstrap; _bootstrap.ensure_environment(); "
+        "sys.exit(0 if open('params.yaml').fileno() > 2 else 1)"
+    )
+    command = f'"{sys.executable}" -c "{program}" <&- >&- 2>&-'
+    assert subprocess.run(command, shell=True, cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["train", "--help"]])
+def test_help_is_no_mistake(words: list[str]) -> None:
+    command = [sys.executable, "-m", "stages", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("usage: python -m stages {plan,")
 
 
 @pytest.mark.parametrize("name", TABLE)

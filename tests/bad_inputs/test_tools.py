@@ -101,6 +101,7 @@ TABLE: dict[str, Row] = {
         "tools/repro",
         "paper/grid.yaml: random is missing; trained is missing",
     ),
+    "repro: a number with a zero before it": (nothing, "tools/repro --jobs 02", "'02' is no number from 1 to 1,024"),
     "repro: no jobs": (nothing, "tools/repro --jobs 0", "'0' is no number from 1"),
     "doctor: no grid": (removed("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: cannot be read"),
     "doctor: a grid that is no YAML": (cut("paper/grid.yaml"), "tools/doctor --results", "paper/grid.yaml: "),

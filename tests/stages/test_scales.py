@@ -203,6 +203,23 @@ def test_edits_that_are_not_committed_are_not_overwritten(repository: Path) -> N
     assert (repository / "params.yaml").read_text() == edited
 
 
+@pytest.mark.parametrize("failing", ["copytree", "copy2"])
+def test_a_full_disk_changes_nothing(failing: str, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repository / "paper" / "figures").mkdir(exist_ok=True)
+    (repository / "paper" / "figures" / "F1.tex").write_text("ours")
+    scales.apply("paper")
+    before = {file: file.read_bytes() for file in repository.rglob("*") if file.is_file() and ".git" not in file.parts}
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "x")
+
+    monkeypatch.setattr(scales.shutil, failing, full)
+    with pytest.raises(BadInput, match="no space left for it; free some space"):
+        scales.apply("embedded")
+    after = {file: file.read_bytes() for file in repository.rglob("*") if file.is_file() and ".git" not in file.parts}
+    assert after == before
+
+
 def test_a_scale_there_is_not_is_named(repository: Path) -> None:
     with pytest.raises(BadInput, match="scale is 'moon', expected one of embedded"):
         scales.apply("moon")

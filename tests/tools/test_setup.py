@@ -50,6 +50,15 @@ def test_the_life_of_an_environment(clone: Path) -> None:
     assert (clone / ".venv" / "bin" / "python").exists()
 
 
+@pytest.mark.parametrize("streams", [">/dev/full", "2>/dev/full", "<&- >&- 2>&-", "| true"])
+@pytest.mark.parametrize("option", ["", "--nonsense"])
+def test_streams_that_nobody_reads_change_nothing(option: str, streams: str, clone: Path) -> None:
+    assert set_up(clone).returncode == 0
+    command = f"set -o pipefail; '{sys.executable}' tools/setup {option} {streams}"
+    done = subprocess.run(["bash", "-c", command], cwd=clone, capture_output=True, text=True, check=False)
+    assert done.returncode == (2 if option else 0) and "Traceback" not in done.stderr, done.stderr
+
+
 def test_an_environment_that_the_project_is_installed_in_is_left_as_it_is(clone: Path) -> None:
     assert set_up(clone).returncode == 0
     (clone / "requirements.lock").write_text("# changed, but not for an environment of `uv sync`\n")

@@ -184,10 +184,13 @@ def test_a_half_written_run_and_an_empty_workspace_are_no_crash(workspace: Path,
 
 
 @pytest.mark.parametrize("lock", ["[]", "{", "stages: 3", "stages: {paper: 3}", "stages: {paper: {deps: [1]}}"])
-def test_a_lock_that_is_none_does_not_count(lock: str, workspace: Path) -> None:
+def test_a_lock_that_is_none_is_named(lock: str, workspace: Path) -> None:
     plan("paper", "all", seeds=[0])
+    assert not read_status(Path("runs"), NOW).problems
     (workspace / "dvc.lock").write_text(lock)
-    assert {part.state for part in read_status(Path("runs"), NOW).parts} == {"waiting"}
+    (part,) = read_status(Path("runs"), NOW).problems
+    assert (part.stage, part.state) == ("paper", "failed")
+    assert part.problem.startswith("dvc.lock: not what DVC writes (") and "`git checkout dvc.lock`" in part.problem
 
 
 def test_settings_that_nest_too_deep_are_named(workspace: Path) -> None:

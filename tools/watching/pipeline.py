@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from repro import paths
-from repro.errors import BadInput
+from repro.errors import BadInput, one_line
 from stages.origins import is_current
 from stages.settings.planned import REPLICATED, planned
 from stages.tracking import of_seed, run_folders
@@ -117,26 +117,30 @@ def _part(  # noqa: PLR0917 - one planned replicate and what it is compared with
     run = read_run(folder) if folder else None
     if run and run.running:
         return Part(stage, name, seed, "running", run, run.problem(now))
-    done = is_current(stage, name, values, seed) if seed is not None else _is_locked(stage, name)
-    problem = run.problem(now) if run and not done else ""
+    broken = ""
+    try:
+        done = is_current(stage, name, values, seed) if seed is not None else _is_locked(stage, name)
+    except BadInput as error:
+        done, broken = False, str(error)
+    problem = broken or (run.problem(now) if run and not done else "")
     return Part(stage, name, seed, "done" if done else "failed" if problem else "waiting", run, problem)
 
 
 def _is_locked(stage: str, name: str) -> bool:
-    """Tell whether DVC's lock knows a stage without replicates with the settings that it has now."""
+    """Tell whether DVC's lock knows a stage without replicates with the settings that it has now.
+
+    Raises BadInput where the lock is none: it was cut off, or is half merged.
+    """
     file = paths.settings(stage, name)
     try:
         lock = yaml.load(paths.LOCK.read_bytes(), yaml.CSafeLoader)  # noqa: S506 - it is the safe one, in C
         entries = [dep for entry in lock["stages"].values() for dep in entry.get("deps", [])]
         known = {dep.get("md5") for dep in entries if dep["path"] == file.as_posix()}
-    except (
-        OSError,
-        yaml.YAMLError,
-        KeyError,
-        TypeError,
-        AttributeError,
-    ):  # none yet, or half merged: it does not count
+    except FileNotFoundError:  # nothing has run yet
         return False
+    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        message = f"{paths.LOCK}: not what DVC writes ({one_line(error):.120})"
+        raise BadInput(f"{message}; restore it, `git checkout {paths.LOCK}` say") from error
     return hashlib.md5(file.read_bytes(), usedforsecurity=False).hexdigest() in known
 
 
