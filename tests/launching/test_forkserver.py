@@ -52,7 +52,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "stages/tracking",
     ):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "stages" / "probe.py").write_text(PROBE)
+    (tmp_path / "stages" / "summary.py").write_text(PROBE)
     monkeypatch.setenv("MARK", "seen")
     monkeypatch.delenv(forkserver.ADDRESS, raising=False)
     return tmp_path
@@ -81,7 +81,7 @@ def launch(folder: Path, *arguments: str, typed: str = "") -> subprocess.Complet
 
 def start_sleeping(folder: Path) -> tuple[Process, int]:
     """A stage's command and its process, which sleeps."""
-    started = subprocess.Popen(command("probe", "sleep"), cwd=folder, **PIPES)
+    started = subprocess.Popen(command("summary", "sleep"), cwd=folder, **PIPES)
     mark = folder / "pid"
     wait_until(lambda: mark.exists() and mark.read_text())
     return started, int(mark.read_text())
@@ -109,28 +109,28 @@ def test_arguments_folder_environment_streams_and_exit_code_pass_through(
 ) -> None:
     if served:
         request.getfixturevalue("owner")
-    done = launch(workspace, "probe", "read", "3", typed="typed")
+    done = launch(workspace, "summary", "read", "3", typed="typed")
     assert (done.returncode, done.stderr) == (3, "")
     assert done.stdout.strip() == f"probe ['read', '3'] {workspace} seen typed"
     assert (parent_of_stage(workspace) == os.getpid()) is not served
 
 
 def test_an_exception_shows_its_traceback_and_exits_with_one(workspace: Path, owner: Process) -> None:
-    done = launch(workspace, "probe", "fail")
+    done = launch(workspace, "summary", "fail")
     assert done.returncode == 1
     assert "RuntimeError: on purpose" in done.stderr
 
 
 def test_edited_code_is_seen_by_the_next_run(workspace: Path, owner: Process) -> None:
-    assert launch(workspace, "probe", "first", "0").stdout.startswith("probe ['first'")
-    (workspace / "stages" / "probe.py").write_text("print('edited')")
-    assert launch(workspace, "probe", "first", "0").stdout == "edited\n"
+    assert launch(workspace, "summary", "first", "0").stdout.startswith("probe ['first'")
+    (workspace / "stages" / "summary.py").write_text("print('edited')")
+    assert launch(workspace, "summary", "first", "0").stdout == "edited\n"
 
 
 def test_an_unknown_stage_is_named_with_the_known_ones(workspace: Path) -> None:
     done = launch(workspace, "nothing")
     assert done.returncode == 2
-    assert "{probe}" in done.stderr
+    assert "train,evaluate,summary}" in done.stderr
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -142,7 +142,7 @@ def test_closed_standard_streams_are_no_error(
     if served:
         request.getfixturevalue("owner")
     script = f'"$@" {closed}; echo $? > code'
-    subprocess.run(["sh", "-c", script, "sh", *command("probe", "read", "3")], cwd=workspace, timeout=120, check=True)
+    subprocess.run(["sh", "-c", script, "sh", *command("summary", "read", "3")], cwd=workspace, timeout=120, check=True)
     assert (workspace / "code").read_text() == "3\n"
     faults.survived()
 
@@ -184,7 +184,7 @@ def test_a_silent_client_blocks_nobody(workspace: Path, owner: Process, faults: 
     faults.tried()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
         silent.connect(os.environ[forkserver.ADDRESS])
-        assert launch(workspace, "probe", "x", "3").returncode == 3
+        assert launch(workspace, "summary", "x", "3").returncode == 3
     assert parent_of_stage(workspace) != os.getpid()
     faults.survived()
 
@@ -193,15 +193,15 @@ def test_a_stopped_server_is_not_waited_for_and_runs_nothing_later(
     workspace: Path, owner: Process, monkeypatch: pytest.MonkeyPatch, faults: Count
 ) -> None:
     faults.tried()
-    launch(workspace, "probe", "x", "0")
+    launch(workspace, "summary", "x", "0")
     server = parent_of_stage(workspace)
     monkeypatch.setattr(forkserver, "ANSWER_SECONDS", 0.2)
     monkeypatch.chdir(workspace)
     os.kill(server, signal.SIGSTOP)
     with pytest.raises(forkserver.NoAnswer, match="no answer within 0 s"):
-        forkserver.hand_over(["probe", "sleep"])
+        forkserver.hand_over(["summary", "sleep"])
     os.kill(server, signal.SIGCONT)
-    assert launch(workspace, "probe", "y", "3").returncode == 3  # connections are served in order
+    assert launch(workspace, "summary", "y", "3").returncode == 3  # connections are served in order
     assert parent_of_stage(workspace) == server and not (workspace / "pid").exists()
     faults.survived()
 
@@ -220,7 +220,7 @@ def test_an_address_that_leads_to_no_server_is_not_used(
     elif kind == "deaf":
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
             door.bind(str(place))
-    done = launch(workspace, "probe", "x", "3")
+    done = launch(workspace, "summary", "x", "3")
     assert (done.returncode, parent_of_stage(workspace)) == (3, os.getpid())
     assert done.stderr.count("\n") == 1 and "this stage runs without it" in done.stderr
     faults.survived()
@@ -229,7 +229,7 @@ def test_an_address_that_leads_to_no_server_is_not_used(
 def test_a_socket_of_another_user_is_not_used(monkeypatch: pytest.MonkeyPatch, owner: Process) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     with pytest.raises(forkserver.NoAnswer, match="no socket of yours"):
-        forkserver.hand_over(["probe"])
+        forkserver.hand_over(["summary"])
 
 
 def test_a_request_that_is_none_leaves_no_stream_open(owner: Process, faults: Count) -> None:
