@@ -123,8 +123,8 @@ TABLE: dict[str, Row] = {
     "a card of another backbone": (facts(f"{MODEL}/model.json", backbone="castle_resnet12"), TRAIN, "mini-standard"),
     "a pre-trained backbone for a trained method": (
         grid(untrained__KNN__method="castle_adapted"),
-        f"stages plan && {MEASURE}",
-        f"{MODEL} holds a pre-trained backbone, castle_adapted needs a trained castle; give the folder of one",
+        "stages plan",
+        "castle_adapted adapts a trained castle, expected it under `adapted`; move it",
     ),
     "a seal that names nothing": (written(f"{MODEL}/SHA256SUMS", ""), MEASURE, "SHA256SUMS: names no file"),
     "a seal that leaves the weights out": (

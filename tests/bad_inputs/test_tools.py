@@ -300,12 +300,13 @@ def test_tools_answer_with_one_sentence(name: str, judge: Callable[[Row], None],
 
 
 def test_names_of_compared_files_are_shown_as_they_are(workspace: Path) -> None:
-    file = workspace / "<i>[" / "x]\x1b[2J.csv"
+    file = workspace / "<i>[" / "<b>x]\x1b[2J.csv"
     written(str(file), f"cell,way,measure,mean\n{LINES['KNN']},5,hm,1\n")(workspace)
     answer = ask(workspace, f"tools/compare workspace {file} --html page.html")
     assert answer.code in (0, 1), answer.said
     assert "1 different" in answer.printed and "\x1b" not in answer.printed
-    assert "&lt;i&gt;[" in (workspace / "page.html").read_text()
+    page = (workspace / "page.html").read_text()
+    assert "&lt;b&gt;x]" in page and "<b>x]" not in page and "\x1b" not in page
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from repro.report.facts import Methods
 from repro.report.measures import LABEL_SETS
 from repro.report.tables import DASH, rounded, signed
 from repro.report.templates import html_environment
+from stages.tracking.names import printable
 
 VERDICTS: tuple[Agreement, ...] = ("different", "cannot say", "equal within noise", "equal")
 TEMPLATES = Path(__file__).parent / "templates"
@@ -76,7 +77,7 @@ def _known(value: float, otherwise: str = DASH) -> str:
 def _how(each: Difference) -> str:
     """What stands against what, and what the interval covers; or why nothing can be said."""
     if isnan(each.difference):
-        return each.covers
+        return printable(each.covers)
     way = "task by task" if each.paired else "mean against mean"
     if isnan(each.interval):
         return f"{way}; {each.covers}" if each.covers else way
