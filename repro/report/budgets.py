@@ -96,4 +96,5 @@ def _draw_legend(axes: Any, tuning: Tuning, methods: Methods) -> None:
         axes.plot([], [], color=look.color, marker=look.marker, linewidth=1, label=methods.label(method))
     for shot in sorted({one.shot for one in tuning.budgets}):
         axes.plot([], [], color="black", linestyle=LINES.get(shot, ":"), linewidth=1, label=f"{shot}-shot")
-    axes.legend(loc="center", frameon=False, title="a mark is the budget", title_fontsize=8)
+    if tuning.budgets:  # of methods; a benchmark of which only the pre-training is known has none yet
+        axes.legend(loc="center", frameon=False, title="a mark is the budget", title_fontsize=8)
