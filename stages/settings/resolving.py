@@ -49,6 +49,7 @@ OF_TIMM = (
     *("in_chans", "num_classes", "global_pool", "features_only", "feature_cfg", "out_indices", "output_stride"),
     *("scriptable", "exportable", "no_jit"),
 )
+SHARED = {"shot", "classifiers"}  # of a pre-training, by all datasets
 RANDOM = "random"  # instead of a role: the backbone at its initial weights
 MOST_WEIGHTS = 10**10  # of a backbone; the largest of timm's have half of that
 MANY_CLASSES = 10**5  # seen ones, while nothing is known of the data
@@ -268,12 +269,11 @@ class Resolver:
 
     def pretraining(self, dataset: str) -> Pretraining:
         """How its backbones are pre-trained."""
-        common = asdict(self.params.pretraining)
-        merged = {**common, **(given := self.params.datasets[dataset].pretraining)}
-        if of_all := sorted({"shot", "classifiers"} & given.keys()):
-            message = f"datasets.{dataset}.pretraining has {of_all[0]}, which all datasets share"
+        common, given = asdict(self.params.pretraining), self.params.datasets[dataset].pretraining
+        if shared := sorted(SHARED & given.keys()):
+            message = f"datasets.{dataset}.pretraining has {shared[0]}, which all datasets share"
             raise BadInput(f"{message}; set it under pretraining, or remove it")
-        own = {name: value for name, value in merged.items() if name not in ("shot", "classifiers")}
+        own = {name: value for name, value in {**common, **given}.items() if name not in SHARED}
         return checked(Pretraining, own, f"datasets.{dataset}.pretraining")
 
     def training(self, cell: str, line: StartedLine) -> MetaTraining | None:

@@ -23,7 +23,7 @@ from tests.editions.conftest import NAME
 from tools.editions import dictionary
 from tools.editions.command import perform
 from tools.editions.findings import findings
-from tools.editions.pages import MATRIX, VERDICTS, between, matrix, page, pages, verdicts
+from tools.editions.pages import COUNTS, MATRIX, between, matrix, page, pages, verdicts
 from tools.editions.rebuilding import RENDERED
 
 pytestmark = pytest.mark.timeout(1200)
@@ -218,8 +218,8 @@ def test_the_matrix_shows_every_claim_with_the_papers_effect_and_the_editions_ve
 def test_the_readme_says_of_every_edition_how_many_claims_hold(edition: Edition) -> None:
     (line,) = verdicts([edition]).splitlines()
     assert line.startswith(f"- **{NAME}** (") and edition.summary() in line
-    begin, end = VERDICTS
-    assert between(f"a\n{begin}old\n{end}\nb", VERDICTS, "new\n") == f"a\n{begin}new\n{end}\nb"
+    begin, end = COUNTS
+    assert between(f"a\n{begin}old\n{end}\nb", COUNTS, "new\n") == f"a\n{begin}new\n{end}\nb"
     with pytest.raises(BadInput, match="<!-- claims × editions --> and .* are not there once"):
         between("a", MATRIX, "new\n")
 

@@ -80,13 +80,13 @@ def _rebuild(asked: Asked) -> int:
             else:
                 target.mkdir(parents=True, exist_ok=True)
                 shutil.copy(found / file, target / file)
-        others = differing(edition.folder, found)
+        not_as_kept = differing(edition.folder, found)
     print(result.summary)
     if changed:  # more replicates of the same parameters, or fewer
         here = ", ".join(map(str, read_params(paths.PARAMS).seeds))
         seeds = ", ".join(map(str, edition.about.seeds))
         print(f"of seeds {seeds}; params.yaml has {here}, which `dvc repro paper` would render")
-    return _say(edition, others, f"rebuilt in {target}")
+    return _say(edition, not_as_kept, f"rebuilt in {target}")
 
 
 def _check(asked: Asked) -> int:

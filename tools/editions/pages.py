@@ -14,7 +14,7 @@ from tools.editions.tables import NOTHING, cell, row
 
 PAGE, FINDINGS, README = EDITIONS / "README.md", paths.PAPER / "FINDINGS.md", Path("README.md")
 PAPER_SCALE = "paper"  # the edition of the paper's own datasets, once somebody has run it
-VERDICTS = ("<!-- editions -->\n", "<!-- end of editions -->")  # where the README says how many claims hold, in each
+COUNTS = ("<!-- editions -->\n", "<!-- end of editions -->")  # where the README says how many claims hold, in each
 MATRIX = ("<!-- claims × editions -->\n", "<!-- end of claims × editions -->")
 BYTES = 1_000_000
 
@@ -30,7 +30,7 @@ def write_pages() -> list[Path]:
 
 def pages(editions: Sequence[Edition], readme: str) -> dict[Path, str]:
     """Every page that is written from editions; raises BadInput where the README lacks its marks."""
-    readme = between(between(readme, VERDICTS, verdicts(editions)), MATRIX, matrix(editions))
+    readme = between(between(readme, COUNTS, verdicts(editions)), MATRIX, matrix(editions))
     return {PAGE: page(editions), FINDINGS: findings(editions), README: readme}
 
 
