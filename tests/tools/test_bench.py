@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import torch
 
 from tools.benchmarks import all as all_benchmarks
 from tools.benchmarks import training
-from tools.benchmarks.all import as_json, busy
+from tools.benchmarks.all import RATIOS, as_json, busy
 from tools.benchmarks.decoding import bench_decoding, decode
 from tools.benchmarks.heads import bench_heads
 from tools.benchmarks.others import cores_of_others
+from tools.benchmarks.timing import at_best_threads, interleaved
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMISED = {
@@ -41,7 +43,7 @@ def test_json_has_both_times_and_their_ratio() -> None:
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert figures.keys() == {"head_castle_64"}
-    assert figures["head_castle_64"].keys() == {"ours_s", "reference_s", "ratio"}
+    assert figures["head_castle_64"].keys() == {"ours_s", "reference_s", *RATIOS}
     assert figures["head_castle_64"]["ratio"] > 1
 
 
@@ -57,12 +59,29 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 
 
 def test_no_ratio_is_given_of_what_others_disturbed() -> None:
-    quiet = {"ours_s": 1.0, "reference_s": 5.0, "ratio": 5.0, "others": 0.1}
+    quiet = {"ours_s": 1.0, "reference_s": 5.0, "ratio": 5.0, "least_ratio": 4.0, "largest_ratio": 6.0, "others": 0.1}
     assert busy({"one": quiet}) == ""
     both = {"one": quiet, "two": quiet | {"others": 1.3}}
     assert busy(both).startswith("no ratio of two: others used up to 1.3 cores")
-    assert [one["ratio"] for one in as_json(both, all_ratios=False).values()] == [5.0, None]
-    assert [one["ratio"] for one in as_json(both, all_ratios=True).values()] == [5.0, 5.0]
+    for name, value in {"ratio": 5.0, "least_ratio": 4.0, "largest_ratio": 6.0}.items():
+        assert [one[name] for one in as_json(both, all_ratios=False).values()] == [value, None]
+        assert [one[name] for one in as_json(both, all_ratios=True).values()] == [value, value]
+
+
+def test_a_figure_is_the_median_and_says_between_which_values_the_ratio_lay() -> None:
+    times = iter([0, 1, 1, 3, 3, 4, 4, 10, 10, 12, 12, 20])  # seconds: ours 1, 1, 2; the reference 2, 6, 8
+    figures = interleaved(lambda: None, lambda: None, 3, clock=lambda: next(times))
+    assert figures == {"ours_s": 1, "reference_s": 6, "ratio": 4, "least_ratio": 2, "largest_ratio": 6}
+
+
+def test_a_reference_runs_at_the_number_of_threads_at_which_it_is_fastest() -> None:
+    seen, before = list[int](), torch.get_num_threads()
+    times = iter([0, 3, 3, 5])  # seconds: 3 with one thread, 2 with two
+    work = at_best_threads(lambda: seen.append(torch.get_num_threads()), (1, 2), clock=lambda: next(times))
+    assert seen == [before, 1, 2]
+    work()
+    assert seen[-1] == 2
+    assert torch.get_num_threads() == before
 
 
 def test_a_disturbed_figure_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,4 +117,4 @@ def test_a_training_is_measured_beside_the_bare_loop(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(training, "PER_CLASS", 4)
     monkeypatch.setattr(training, "STEPS", 1)
     figures = training.bench_training("train_castle_28px", 1)
-    assert figures.keys() == {"ours_s", "reference_s", "ratio"}
+    assert figures.keys() == {"ours_s", "reference_s", *RATIOS}

@@ -16,6 +16,7 @@ from tools.benchmarks.heads import CASES as HEAD_CASES
 from tools.benchmarks.heads import bench_heads
 from tools.benchmarks.others import QUIET, cores_of_others
 
+RATIOS = ("ratio", "least_ratio", "largest_ratio")
 BENCHMARKS: dict[str, Callable[[int], dict[str, float]]] = {
     **{name: partial(bench_evaluation, name) for name in (*EVALUATION_CASES, "sampling_20way", "peak_fraction")},
     "eval_castle_5way_encoder": partial(bench_encoder, 5),
@@ -63,22 +64,20 @@ def busy(figures: dict[str, dict[str, float]]) -> str:
 
 
 def as_json(figures: dict[str, dict[str, float]], *, all_ratios: bool) -> dict[str, dict[str, float | None]]:
-    """Both times and the ratio of each; no ratio where others disturbed it."""
+    """Both times, the ratio of each and between which values it lay; no ratio where others disturbed it."""
     return {
-        name: {
-            "ours_s": one["ours_s"],
-            "reference_s": one["reference_s"],
-            "ratio": one["ratio"] if all_ratios or not disturbed(one) else None,
-        }
+        name: {each: one[each] for each in ("ours_s", "reference_s")}
+        | {each: one[each] if all_ratios or not disturbed(one) else None for each in RATIOS}
         for name, one in figures.items()
     }
 
 
 def show(figures: dict[str, dict[str, float]], *, all_ratios: bool) -> None:
     """Print the table; peak memory where it was measured, a dash for ratios that others disturbed."""
-    table = Table("benchmark", "ours", "reference", "ratio", "our peak memory", "the reference's")
+    table = Table("benchmark", "ours", "reference", "ratio", "from – to", "our peak memory", "the reference's")
     for name, one in figures.items():
         memory = [f"{one[side]:.0f} MB" for side in ("ours_peak_mb", "reference_peak_mb") if side in one]
-        ratio = f"{one['ratio']:.3g}" if all_ratios or not disturbed(one) else "–"
-        table.add_row(name, f"{one['ours_s']:.3g} s", f"{one['reference_s']:.4g} s", ratio, *memory)
+        ratio, *spread = [f"{one[each]:.3g}" if all_ratios or not disturbed(one) else "–" for each in RATIOS]
+        times = f"{one['ours_s']:.3g} s", f"{one['reference_s']:.4g} s"
+        table.add_row(name, *times, ratio, " – ".join(spread), *memory)
     Console(width=100).print(table)

@@ -20,8 +20,8 @@ from repro.evaluation.embed import Embedded, embed
 from repro.methods.base import Method
 from repro.methods.castle import Castle
 from repro.models import create_backbone
-from tools.benchmarks.evaluation import REFERENCE_TASKS, TASKS, THREADS, case, example_dataset, reference_task
-from tools.benchmarks.timing import Part, interleaved_parts, threads
+from tools.benchmarks.evaluation import CHOICES, REFERENCE_TASKS, TASKS, THREADS, case, example_dataset, reference_task
+from tools.benchmarks.timing import Part, at_best_threads, interleaved_parts, threads
 
 SIZE, SOME_IMAGES = 84, 64
 CPU = torch.device("cpu")
@@ -42,8 +42,9 @@ def bench_encoder(way: int, repeats: int) -> dict[str, float]:
         ours_times=len(dataset.labels_N) / SOME_IMAGES,
         reference_times=TASKS * images_of_a_task / SOME_IMAGES,
     )
-    scoring = Part(*case(Castle, dataset, dim, way, TASKS, REFERENCE_TASKS), reference_times=TASKS / REFERENCE_TASKS)
+    ours, reference = case(Castle, dataset, dim, way, TASKS, REFERENCE_TASKS)
     with threads(THREADS):
+        scoring = Part(ours, at_best_threads(reference, CHOICES), reference_times=TASKS / REFERENCE_TASKS)
         return interleaved_parts([encoding, scoring], repeats)
 
 

@@ -7,7 +7,8 @@ after calibration. It is timed on a few tasks and scaled. Both sides get the sam
 give the same result.
 
 Setting: D = 640, 64 seen classes with 200 new images each, 20 unseen classes with 600 images, one shot, 15 queries per
-class, two threads. Ours includes binding the method to the pool.
+class. Ours has two threads and includes binding the method to the pool; the reference has one or two, whichever is
+faster here, and whoever waits sleeps instead of spinning.
 """
 
 from collections.abc import Callable
@@ -25,11 +26,12 @@ from repro.evaluation.protocol import Measured, generalised
 from repro.methods.acastle import ACastle
 from repro.methods.base import Method
 from repro.methods.castle import Castle
-from tools.benchmarks.timing import interleaved, threads
+from tools.benchmarks.timing import at_best_threads, interleaved, threads
 
 TASKS = 10_000
 REFERENCE_TASKS, REFERENCE_TASKS_MAP = 40, 4
 BIAS, DIM, THREADS = 0.25, 640, 2
+CHOICES = (1, THREADS)  # of the reference
 CASES: dict[str, tuple[type[Castle] | type[ACastle], int, bool]] = {
     "eval_castle_5way": (Castle, 5, False),
     "eval_acastle_5way": (ACastle, 5, False),
@@ -55,7 +57,7 @@ def _bench(name: str, repeats: int) -> dict[str, float]:
         few = REFERENCE_TASKS
         return interleaved(
             lambda: draw_tasks(dataset, spec, 0),
-            lambda: reference_sampling(dataset, spec, few),
+            at_best_threads(lambda: reference_sampling(dataset, spec, few), CHOICES),
             repeats,
             scale=TASKS / few,
         )
@@ -66,7 +68,7 @@ def _bench(name: str, repeats: int) -> dict[str, float]:
     kind, way, with_map = CASES[name]
     few = REFERENCE_TASKS_MAP if with_map else REFERENCE_TASKS
     ours, reference = case(kind, example_dataset(), DIM, way, TASKS, few, with_map)
-    return interleaved(ours, reference, repeats, scale=TASKS / few)
+    return interleaved(ours, at_best_threads(reference, CHOICES), repeats, scale=TASKS / few)
 
 
 _SQUARE = (torch.ones(2048, 2048), torch.ones(2048, 2048))

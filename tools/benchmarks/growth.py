@@ -8,8 +8,8 @@ looks at a few tasks one by one, so its own is near that of the inputs.
 from repro.data.dataset import Dataset
 from repro.methods.acastle import ACastle
 from repro.methods.castle import Castle
-from tools.benchmarks.evaluation import DIM, THREADS, case, example_dataset
-from tools.benchmarks.timing import interleaved, resident_peak_mb, threads
+from tools.benchmarks.evaluation import CHOICES, DIM, THREADS, case, example_dataset
+from tools.benchmarks.timing import at_best_threads, interleaved, resident_peak_mb, threads
 
 WAY, FEW_TASKS, SEEN_IMAGES = 5, 10, 50
 TASKS = {"growth_1k_tasks": 1_000, "growth_10k_tasks": 10_000, "growth_100k_tasks": 100_000}
@@ -33,5 +33,5 @@ def _bench(kind: type[Castle] | type[ACastle], dataset: Dataset, number: int, re
     def ours() -> None:
         peaks.append(resident_peak_mb(evaluate))
 
-    figures = interleaved(ours, reference, repeats, scale=number / few)
+    figures = interleaved(ours, at_best_threads(reference, CHOICES), repeats, scale=number / few)
     return figures | {"ours_peak_mb": max(peaks), "reference_peak_mb": resident_peak_mb(reference)}

@@ -3,9 +3,10 @@
 import ctypes
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -27,7 +28,10 @@ class Part:
 def interleaved(
     ours: Work, reference: Work, repeats: int, *, scale: float = 1.0, clock: Clock = time.perf_counter
 ) -> dict[str, float]:
-    """Medians of both sides in seconds and of their ratio, after one call of each; the reference's times `scale`."""
+    """After one call of each: medians of both sides in seconds and of their ratio, its least and its largest value.
+
+    The reference's seconds are multiplied by `scale`.
+    """
     return interleaved_parts([Part(ours, reference, reference_times=scale)], repeats, clock=clock)
 
 
@@ -37,10 +41,13 @@ def interleaved_parts(parts: list[Part], repeats: int, *, clock: Clock = time.pe
         part.ours()
         part.reference()
     pairs = [_both_sides(parts, clock) for _ in range(repeats)]
+    ratios = [reference_s / ours_s for ours_s, reference_s in pairs]
     return {
         "ours_s": statistics.median(ours_s for ours_s, _ in pairs),
         "reference_s": statistics.median(reference_s for _, reference_s in pairs),
-        "ratio": statistics.median(reference_s / ours_s for ours_s, reference_s in pairs),
+        "ratio": statistics.median(ratios),
+        "least_ratio": min(ratios),
+        "largest_ratio": max(ratios),
     }
 
 
@@ -65,6 +72,17 @@ def resident_peak_mb(work: Work) -> float:
     work()
     (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) / 1024
+
+
+def at_best_threads(work: Work, numbers: Iterable[int], *, clock: Clock = time.perf_counter) -> Work:
+    """The work at whichever of these numbers of threads it is fastest here, as one call at each tells."""
+
+    def at(number: int) -> None:
+        with threads(number):
+            work()
+
+    work()  # what the first call alone takes is no number's
+    return partial(at, min(numbers, key=lambda number: _seconds(partial(at, number), clock)))
 
 
 @contextmanager
