@@ -148,6 +148,6 @@ def test_the_doctor_names_what_differs_in_a_clone(
     method.write_text(method.read_text() + "\n# edited\n")
     assert check_edition(clone, NAME) == 1
     said = capsys.readouterr().out
-    assert "settings: differ in 1 places\n  shot: 1 → 5" in said
+    assert "settings: differ in 1 place\n  shot: 1 → 5" in said
     assert "train: mini-protonet-1shot" in said and "to be made by `dvc repro splits@mini`" in said
     assert "would not reproduce it; nothing of it has been run here" in said

@@ -34,7 +34,7 @@ def check_edition(root: Path, name: str) -> int:
 
 def _settings(edition: Edition) -> Iterator[str]:
     found = changes(edition)
-    yield f"settings: differ in {len(found)} places" if found else "settings: equal"
+    yield f"settings: differ in {len(found)} place{'s' * (len(found) > 1)}" if found else "settings: equal"
     yield from (f"  {line}" for line in found[:MOST_LINES])
 
 
@@ -53,20 +53,23 @@ def _code(edition: Edition, root: Path) -> Iterator[str]:
 
 
 def _data(edition: Edition) -> Iterator[str]:
-    """Every dataset: equal, different, or what it would be made from."""
+    """Every dataset: equal, different, or what it would be made from; seeds of which the same holds in one line."""
     sources = resolver(edition, Path.cwd()).params.datasets
+    seeds: dict[tuple[str, str], list[int]] = {}
     for step in edition.steps().values():
-        if step["stage"] != "splits":
-            continue
-        name, seed = step["cell"], step["seed"]
-        folder = paths.dataset(name, seed)
-        if (folder / paths.ORIGIN).is_file():
-            equal = _output(folder) == step["output"]
-            yield f"data {name}, seed {seed}: {'equal' if equal else 'differs: other images or another order'}"
-        else:
-            gone = [path for path in _paths(sources[name].options) if not Path(path).exists()]
-            word = f"differs: its raw data is not at {gone[0]}" if gone else f"to be made by `dvc repro splits@{name}`"
-            yield f"data {name}, seed {seed}: {word}"
+        if step["stage"] == "splits":
+            name, seed = step["cell"], step["seed"]
+            seeds.setdefault((name, _dataset(name, seed, step["output"], sources[name].options)), []).append(seed)
+    for (name, found), listed in sorted(seeds.items()):
+        yield f"data {name}, seed{'s' * (len(listed) > 1)} {', '.join(map(str, sorted(listed)))}: {found}"
+
+
+def _dataset(name: str, seed: int, kept: str, options: Mapping[str, Any]) -> str:
+    folder = paths.dataset(name, seed)
+    if (folder / paths.ORIGIN).is_file():
+        return "equal" if _output(folder) == kept else "differs: other images or another order"
+    gone = [path for path in _paths(options) if not Path(path).exists()]
+    return f"differs: its raw data is not at {gone[0]}" if gone else f"to be made by `dvc repro splits@{name}`"
 
 
 def _output(folder: Path) -> str:
