@@ -2,13 +2,14 @@
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 import yaml
 
 from repro import paths
@@ -27,7 +28,16 @@ from tools.tuning import formats  # noqa: E402
 from tools.tuning.choices import Choices, read_choices  # noqa: E402
 from tools.tuning.declaring import as_markdown, lines_for_params, put_into  # noqa: E402
 from tools.tuning.search import Search  # noqa: E402
-from tools.tuning.trials import MetaTrial, Place, PreTrial, file_of, measure, read_outcome, settings_of  # noqa: E402
+from tools.tuning.trials import (  # noqa: E402
+    Begun,
+    MetaTrial,
+    Place,
+    PreTrial,
+    file_of,
+    measure,
+    read_outcome,
+    settings_of,
+)
 
 CHOICES = read_choices("glyphs", ROOT / "tools" / "tuning.yaml")
 PARAMS, GRID = replace(read_params(ROOT / "params.yaml"), seeds=(0, 1)), read_grid(ROOT)
@@ -290,6 +300,20 @@ def test_a_trial_trains_what_the_stage_trains_and_sees_no_test_task() -> None:
     data = open_dataset(paths.dataset("mini", 0))
     found = Validation(data, tasks, 10, 0, 64, pick_device("cpu"), 0).measures(trained)
     assert {name: getattr(outcome, name) for name in found} == {name: round(value, 4) for name, value in found.items()}
+
+
+def test_a_training_whose_fit_breaks_down_counts_as_diverged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks_down(*_: object, **__: object) -> Iterator[None]:
+        yield None
+        torch.cholesky_inverse(torch.zeros(2, 2))  # as a method's own fit does once its numbers have exploded
+
+    monkeypatch.setattr("repro.training.loop.run", breaks_down)
+    settings = settings_of(RESOLVER, Place("mini", "ifsl", 1), PARAMS.methods["ifsl"], 0)
+    begun = Begun(SimpleNamespace(best=None), {}, dict)  # type: ignore[arg-type]
+    trial = SimpleNamespace(settings=settings, name="broken", title="one step", inputs=dict, begin=lambda world: begun)
+    monkeypatch.chdir(tmp_path)
+    assert "broken, seed 0, one step: diverged" in measure(trial)  # type: ignore[arg-type]
+    assert read_outcome(file_of(trial)).diverged  # type: ignore[arg-type]
 
 
 @pytest.mark.timeout(1200)

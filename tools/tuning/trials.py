@@ -163,6 +163,8 @@ def read_outcome(file: Path) -> Outcome:
 
 def measure(trial: Trial) -> str:
     """Train, measure, and write the outcome; gives a line that tells it. In a process of its own."""
+    from torch.linalg import LinAlgError
+
     from repro.models.device import use_cpu
     from repro.training.checkpoints import own_checkpoints
     from repro.training.distributed import process_group
@@ -181,7 +183,7 @@ def measure(trial: Trial) -> str:
             best = begun.training.best
             hm, cal_hm, ausuc = (round(value, 4) for value in begun.measures().values())
             outcome = Outcome(hm=hm, cal_hm=cal_hm, ausuc=ausuc, best_step=best.step if best else 0)
-        except Diverged:
+        except (Diverged, LinAlgError):  # a fit inside of the method may meet the exploded numbers first
             outcome = NOTHING
         with whole_file(file) as partial:
             content: dict[str, Any] = {"outcome": asdict(outcome), "settings": plain(settings), "inputs": inputs}
