@@ -12,6 +12,8 @@ import pytest
 from repro.cards import MethodCard
 from repro.report.chains import CellView
 from repro.report.class_views import ClassView, DatasetView, PairView
+from repro.report.courses import Course
+from repro.report.details import Details
 from repro.report.diagrams import as_svg, as_tikz, read_scene
 from repro.report.facts import Benchmark, Methods
 from repro.report.html import render_report
@@ -117,9 +119,8 @@ def test_the_report_shows_hostile_text_as_text() -> None:
         claims=[],
         cells=[cell],
         measures=[MeasuresRow(measured.name, "gfsl", 5, 1, 1, (number, *[None] * (len(MEASURES) - 1)))],
-        datasets=[dataset],
+        details=Details((dataset,), {measured.name: (Course(0, HOSTILE, (), ()),)}),
         distributions={HOSTILE: {"seeds": {HOSTILE: HOSTILE}}},
-        trainings={measured.name: [{"seed": HOSTILE}]},
         methods=Methods({HOSTILE: MethodCard(HOSTILE, HOSTILE, HOSTILE)}),
         all_cells=[measured],
         warnings=[HOSTILE],
