@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from repro import paths
+from repro.cards import MethodCard
 from repro.data.dataset import open_dataset
 from repro.data.summary import summarise_dataset
 from repro.files import whole_files
 from repro.methods.registry import method_class
+from repro.report.details import Details
 from repro.report.facts import Benchmark, DatasetFacts
 from repro.report.needs import shown_datasets
 from repro.report.paper import Form, Rendered, render_paper
@@ -51,10 +53,11 @@ def render(
     contents: Callable[[str], TaskContents | None],
     same_classes: bool,
     source: Path = paths.PAPER,
+    details: Details | None = None,
 ) -> Rendered:
     """Write the paper from the records below the working directory; all of it is replaced, or nothing.
 
-    `source` has its templates, published numbers and tuning.
+    `source` has its templates, published numbers and tuning. `details` are those that an edition kept.
     """
     main, pdf = paths.PAPER / "main.tex", paths.PAPER / "main.pdf"
     with template_errors_as_bad_input(source / "templates"), whole_files(paths.PAPER) as draft:
@@ -63,7 +66,7 @@ def render(
         rendered = render_paper(
             paths.ALL_RESULTS,
             datasets,
-            {name: method_class(name).own_card() for name in settings.methods},
+            cards(settings),
             Benchmark(**asdict(settings.benchmark), backbones=settings.backbones),
             published_file=source / "published.yaml",
             templates=source / "templates",
@@ -77,11 +80,17 @@ def render(
             same_classes=same_classes,
             trained=[name for name in settings.methods if method_class(name).default_training is not None],
             tuning=read_tunings(source / paths.TUNED.name).of(settings.benchmark.name),
+            details=details,
         )
         if not (draft / pdf.name).exists():
             pdf.unlink(missing_ok=True)  # it shows what was rendered before
         (draft / main.name).unlink(missing_ok=True)
     return rendered
+
+
+def cards(settings: PaperSettings) -> dict[str, MethodCard]:
+    """What every method says of itself."""
+    return {name: method_class(name).own_card() for name in settings.methods}
 
 
 def share_classes(datasets: list[str], seeds: tuple[int, ...]) -> bool:

@@ -9,9 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from typing import Annotated
 
 import numpy as np
+from pydantic import with_config
 
+from repro.options import STRICT, in_form
 from repro.report.facts import DatasetFacts, Methods
 from repro.report.tables import rounded
 from repro.results.contents import TaskContents
@@ -20,30 +23,34 @@ from repro.results.store import Cell, Results
 
 CLASSES, PAIRS, IMAGES = 8, 10, 24  # how many are shown
 PIXELS = 48  # the longer side of a picture
+Picture = Annotated[str, in_form("data:image/png;base64,[A-Za-z0-9+/=]+", "a PNG that the page holds itself")]
 
 
+@with_config(STRICT)
 @dataclass(frozen=True)
 class ClassView:
     """One class: accuracy in the joint label set in percent, mean and best of all methods."""
 
     name: str
     kind: str
-    picture: str
+    picture: Picture
     mean: str
     best: str
     best_method: str
 
 
+@with_config(STRICT)
 @dataclass(frozen=True)
 class PairView:
     """Queries of `truth` taken for `taken_for`, in percent of those that could have been."""
 
     truth: str
     taken_for: str
-    pictures: tuple[str, str]
+    pictures: tuple[Picture, Picture]
     share: str
 
 
+@with_config(STRICT)
 @dataclass(frozen=True)
 class DatasetView:
     """The section of one dataset; `shares` are the classes' accuracies by method, `classes` their names."""
@@ -54,7 +61,7 @@ class DatasetView:
     methods: tuple[str, ...]
     hardest: tuple[ClassView, ...]
     pairs: tuple[PairView, ...]
-    never_right: tuple[tuple[str, str, int], ...]  # picture, class, how often it was asked for
+    never_right: tuple[tuple[Picture, str, int], ...]  # picture, class, how often it was asked for
     classes: tuple[str, ...]
     shares: dict[str, list[float]]
 

@@ -1,18 +1,15 @@
-"""What lies behind a number, small enough for a page: values over tasks as a histogram, seeds, chance, trainings."""
+"""What lies behind a number, small enough for a page: values over tasks as a histogram, seeds, chance."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from repro.report.facts import DatasetFacts
 from repro.report.tables import rounded
-from repro.results.store import Cell, Reading, Results
-from repro.results.trainings import read_training
+from repro.results.store import Reading, Results
 
 BINS = 24
-POINTS = 120  # of a drawn training curve
 OF_SEEN = ("s_s", "map_s", "syn_s", "proto_s", "many_s")
 OF_UNSEEN = ("u_u", "map_u")
 OF_BOTH = ("acc", "s_su", "u_su", "hm", "cal_acc", "cal_s_su", "cal_u_su", "cal_hm")
@@ -51,24 +48,3 @@ def _of(results: Results, reading: Reading, datasets: Mapping[str, DatasetFacts]
     way, facts = results.ways(reading.cell.dataset, reading.way), datasets.get(reading.cell.dataset)
     level = chance(reading.measure, facts.seen, way or facts.seen) if facts else None
     return shown if level is None else shown | {"chance": rounded(level)}
-
-
-def trainings(results: Results, cells: Iterable[Cell]) -> dict[str, list[dict[str, Any]]]:
-    """Loss and validation by cell, an entry per seed; curves are thinned to means over neighbouring steps."""
-    found = {cell.name: [_course(seed, folder) for seed, folder in results.folders(cell).items()] for cell in cells}
-    return {name: courses for name, each in found.items() if (courses := [one for one in each if one])}
-
-
-def _course(seed: int, folder: Path) -> dict[str, Any]:
-    columns = read_training(folder)
-    if not columns or not len(columns["step"]):
-        return {}
-    measure = next(name for name in columns if name not in ("step", "loss", "lr"))
-    parts = np.array_split(np.arange(len(columns["step"])), min(POINTS, len(columns["step"])))
-    validated = np.flatnonzero(~np.isnan(columns[measure]))
-    return {
-        "seed": seed,
-        "measure": measure,
-        "loss": [[round(float(columns[name][part].mean()), 4) for name in ("step", "loss")] for part in parts],
-        "validation": [[int(columns["step"][at]), round(float(columns[measure][at]), 2)] for at in validated],
-    }

@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from repro.report.budgets import BudgetRow
 from repro.report.chains import CellView, view_steps
 from repro.report.claim_views import VERDICTS, ClaimView, coverage_notes
 from repro.report.claim_words import WORDS
-from repro.report.class_views import DatasetView
+from repro.report.details import Details
 from repro.report.facts import Benchmark, Methods
 from repro.report.measures import LABEL_SETS, MEASURES, MeasuresRow, as_csv
 from repro.report.tables import DASH, TableView
@@ -48,9 +48,8 @@ def render_report(
     claims: Sequence[ClaimView],
     cells: Sequence[CellView],
     measures: Sequence[MeasuresRow],
-    datasets: Sequence[DatasetView],
+    details: Details,
     distributions: Mapping[str, Any],
-    trainings: Mapping[str, Any],
     methods: Methods,
     all_cells: Sequence[Cell],
     warnings: Sequence[str] = (),
@@ -61,6 +60,7 @@ def render_report(
     template = html_environment(templates).get_template("report.html")
     pictures = {figure.key: data_uri(figure.picture) for figure in figures}
     evaluated = {cell.name for cell in cells if cell.origins}
+    titles = {cell.name: methods.title(cell) for cell in all_cells}
     return template.render(
         benchmark=benchmark,
         summary=summary,
@@ -75,10 +75,10 @@ def render_report(
         measure_words=WORDS,
         label_sets=LABEL_SETS,
         measures_csv=b64encode(as_csv(measures).encode()).decode(),
-        datasets=datasets,
+        datasets=details.datasets,
         distributions=distributions,
-        trainings=trainings,
-        titles={cell.name: methods.title(cell) for cell in all_cells},
+        trainings={name: list(map(asdict, details.trainings[name])) for name in titles if name in details.trainings},
+        titles=titles,
         statements={claim.key: claim.statement for claim in claims},
         places={table.key for table in tables} | {figure.key for figure in figures},
         methods=[(methods.label(name), methods.card(name)) for name in dict.fromkeys(one.method for one in all_cells)],

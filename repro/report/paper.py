@@ -11,8 +11,8 @@ from repro.errors import BadInput
 from repro.report.budgets import draw_budgets, view_budgets
 from repro.report.chains import view_cells
 from repro.report.claim_views import ClaimView, coverage_notes, summary, view_claims
-from repro.report.class_views import view_datasets
-from repro.report.distributions import distributions, trainings
+from repro.report.details import Details, view_details
+from repro.report.distributions import distributions
 from repro.report.facts import Benchmark, DatasetFacts, Methods
 from repro.report.figure_layout import Figure
 from repro.report.floor import floor_warnings
@@ -72,6 +72,7 @@ def render_paper(
     rows: Sequence[str] = (),
     trained: Collection[str] = (),
     tuning: Tuning = NOTHING_TUNED,
+    details: Details | None = None,
 ) -> Rendered:
     """Write tables.tex, figures{.tex,/}, claims.{tex,md,json}, protocol.md, provenance.json, report.html and main.pdf.
 
@@ -81,7 +82,8 @@ def render_paper(
     those of all methods by name; `rows` names methods that the paper lacks: they stand beside its own, and claims are
     held against them too. `contents` gives what the tasks of a list, named by its digest, are made of, and
     `same_classes` says that seeds share classes and images: verdicts need both. `trained` are the methods that a floor
-    row is held against, `tuning` is what their budgets were chosen by. Raises BadInput for an unknown form or
+    row is held against, `tuning` is what their budgets were chosen by. `details` are shown instead of those that the
+    results have, where somebody kept them. Raises BadInput for an unknown form or
     row, and for files that are not what they should be.
     """
     _require_known(form, rows, cards)
@@ -128,9 +130,8 @@ def render_paper(
             claims=claims,
             cells=cells,
             measures=view_measures(results, all_cells),
-            datasets=view_datasets(results, all_cells, datasets, methods, way),
+            details=details or view_details(results, datasets, methods, way),
             distributions=distributions(results, _all_readings(tables, results, all_cells), datasets),
-            trainings=trainings(results, all_cells),
             methods=methods,
             all_cells=all_cells,
             warnings=warnings,

@@ -202,9 +202,9 @@ def test_any_remote_of_dvc_carries_a_run_to_another_clone(
         call(folder, "dvc", "remote", "add", "--local", "--force", "--default", "shelf", str(tmp_path / "shelf"))
     call(workspace[0], "dvc", "push")
     (elsewhere / "results" / "experiment").mkdir(parents=True)
-    rendered = [file.relative_to(workspace[0]) for file in (workspace[0] / "paper").glob("*.*")]
+    rendered = [file.relative_to(workspace[0]) for file in (workspace[0] / "paper").rglob("*") if file.is_file()]
     for name in (paths.LOCK, paths.EVALUATIONS_LOCK, "results/experiment/metrics.json", *rendered):  # what git carries
         (elsewhere / name).write_bytes((workspace[0] / name).read_bytes())
     call(elsewhere, "dvc", "pull")
-    assert set(executed(call(elsewhere, "dvc", "repro"))) <= {"paper"}
+    assert executed(call(elsewhere, "dvc", "repro")) == []
     call(workspace[0], "dvc", "remote", "remove", "--local", "shelf")

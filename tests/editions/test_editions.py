@@ -121,6 +121,10 @@ def endless(content: dict[str, Any]) -> None:
         step["inputs"] = {"model": next(iter(content["steps"]))}
 
 
+def pictured(address: str) -> Callable[[Any], object]:
+    return lambda details: details["datasets"][0]["hardest"][0].update(picture=address)
+
+
 FORGED: dict[str, tuple[str, Callable[[Any], object], str]] = {
     "a copied file elsewhere": ("edition.json", lambda e: e.update(copied=["../../../params.yaml"]), "copied.0 is"),
     "a copied file anywhere": ("edition.json", lambda e: e.update(copied=["/etc/hostname"]), "copied.0 is"),
@@ -162,6 +166,12 @@ FORGED: dict[str, tuple[str, Callable[[Any], object], str]] = {
         lambda r: r["estimates"].update({"../../../outer": {}}),
         "'../../../outer' names no cell or seed",
     ),
+    "a picture from elsewhere": (
+        "details.json.gz",
+        pictured("https://elsewhere.example/x.png"),
+        "picture is .* a PNG that the page holds itself",
+    ),
+    "a training that is none": ("details.json.gz", lambda d: d.update(trainings={"x": [3]}), "details.json.gz: "),
 }
 
 

@@ -3,11 +3,13 @@
 import gzip
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from repro.editions.details import read_details, write_details
 from repro.editions.edition import EDITIONS, Edition
 from repro.editions.estimates import joined
 from repro.editions.groups import FACTS
@@ -50,6 +52,9 @@ def as_seed(edition: Path, seed: int, other: Path) -> None:
     for kind in ("cells", "curves", "metrics"):
         facts[kind] = {f"{key.rpartition('/')[0]}/{seed}": value for key, value in facts[kind].items()}
     (other / FACTS).write_bytes(gzip.compress(json.dumps(facts).encode()))
+    details = read_details(edition)
+    trained = {cell: tuple(replace(each, seed=seed) for each in of) for cell, of in details.trainings.items()}
+    write_details(other, replace(details, datasets=(), trainings=trained))
     provenance = json.loads((other / "provenance.json").read_bytes())
     provenance["cells"] = {cell: {str(seed): of["0"]} for cell, of in provenance["cells"].items()}
     (other / "provenance.json").write_text(json.dumps(provenance))
@@ -68,6 +73,14 @@ def test_joined_editions_are_one_of_all_their_seeds(
     assert {f"dvc-{seed}.lock" for seed in (0, 3)} <= {file.name for file in both.folder.glob("*.lock")}
     assert perform("check", "both", None) == 0, "it renders every byte again from its own records"
     assert "| 0; 3 (run apart) |" in page([both])
+    first, details = read_details(edition.folder), read_details(both.folder)
+    assert details.datasets == first.datasets
+    shown = {view.name for view in first.datasets}
+    assert shown == {"heterogeneous", "mini"}, "those of the small grid"
+    assert details.trainings.keys() == first.trainings.keys() and first.trainings
+    assert {tuple(course.seed for course in of) for of in details.trainings.values()} == {(0, 3)}
+    report = (both.folder / "report.html").read_text()
+    assert all(f'id="hardest-{name}"' in report for name in shown) and 'id="training-cell"' in report
     with pytest.raises(BadInput, match="the seeds 0; 3 of both were run apart, so no workspace has all models"):
         write_bundle(both, clone / "both.zip", models=True)
     assert write_bundle(both, clone / "both.zip", models=False) == 0

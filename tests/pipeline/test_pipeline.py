@@ -1,6 +1,7 @@
 """The real pipeline on a small grid: what runs, what does not run again, and that equal runs give equal bytes."""
 
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import yaml
 
 from repro import paths
 from stages.tracking import run_folders
-from tests.pipeline.workspace import call, digests, executed, make_workspace
+from tests.pipeline.workspace import ROOT, call, digests, executed, make_workspace
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -23,7 +24,11 @@ def test_everything_runs_once_and_leaves_what_it_promises(workspace: tuple[Path,
         assert (folder / "data" / dataset / "0" / "contact_sheet.png").is_file()
     for name in ("tables.tex", "figures.tex", "claims.json", "report.html", "provenance.json"):
         assert (folder / "paper" / name).stat().st_size > 500, name
-    assert len(run_folders(folder / "runs")) == len(ran)
+    runs = run_folders(folder / "runs")
+    assert len(runs) == len(ran)
+    for run in runs:
+        said = [line for line in (run / "cout.txt").read_text().splitlines() if not line.startswith("warning: ")]
+        assert 1 <= len(said) <= 3, f"{run.name}: its result in a line or two"
 
 
 def test_a_method_from_random_weights_gets_the_steps_and_the_rate_of_both_trainings(
@@ -77,6 +82,9 @@ def test_one_parameter_of_the_experiment_re_runs_the_experiment_only(workspace: 
     shown = call(folder, "dvc", "exp", "show", "--csv").stdout
     columns = {name.rpartition(":")[2] for name in shown.splitlines()[0].split(",")}
     assert "five" in shown and {"hm", "acc", "delta", "ausuc"} <= columns and "hm_5way" not in columns
+    (documented,) = re.findall("^dvc exp show [^;]*", (ROOT / "README.md").read_text(), re.MULTILINE)
+    table = call(folder, "env", "COLUMNS=80", *shlex.split(documented)).stdout
+    assert "[five]" in table and "shot" in table and "…" not in table, "what differs fits a terminal"
     difference = call(folder, "dvc", "metrics", "diff", "--json").stdout
     assert "ausuc" in difference
     call(folder, "git", "checkout", "--quiet", "--", ".")

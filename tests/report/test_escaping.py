@@ -12,6 +12,8 @@ import pytest
 from repro.cards import MethodCard
 from repro.report.chains import CellView
 from repro.report.class_views import ClassView, DatasetView, PairView
+from repro.report.courses import Course
+from repro.report.details import Details
 from repro.report.diagrams import as_svg, as_tikz, read_scene
 from repro.report.facts import Benchmark, Methods
 from repro.report.html import render_report
@@ -100,14 +102,17 @@ class Elements(HTMLParser):
         self.text += data
 
 
-def test_the_report_shows_hostile_text_as_text() -> None:
+@pytest.mark.parametrize("methods", [1, 2])
+def test_the_report_shows_hostile_text_as_text(methods: int) -> None:
     step = Step(HOSTILE, HOSTILE, 0, {HOSTILE: HOSTILE}, HOSTILE, HOSTILE, {})
     origin = Origin(HOSTILE, "0", HOSTILE, HOSTILE, replace(step, inputs={HOSTILE: step}))
     measured = Cell(HOSTILE, HOSTILE, 1)
     cell = CellView(measured.name, (HOSTILE,), (origin,), HOSTILE)
     hard, pair = ClassView(*[HOSTILE] * 6), PairView(HOSTILE, HOSTILE, (HOSTILE, HOSTILE), HOSTILE)
     shares, number = {HOSTILE: [0.5]}, Measure(HOSTILE, 1.0, 0.1, 0.2)
-    dataset = DatasetView(HOSTILE, 5, 1, (HOSTILE,), (hard,), (pair,), ((HOSTILE, HOSTILE, 1),), (HOSTILE,), shares)
+    dataset = DatasetView(
+        HOSTILE, 5, 1, methods * (HOSTILE,), (hard,), (pair,), ((HOSTILE, HOSTILE, 1),), (HOSTILE,), shares
+    )
     page = render_report(
         PAPER / "templates",
         Benchmark(HOSTILE, HOSTILE, HOSTILE),
@@ -117,16 +122,17 @@ def test_the_report_shows_hostile_text_as_text() -> None:
         claims=[],
         cells=[cell],
         measures=[MeasuresRow(measured.name, "gfsl", 5, 1, 1, (number, *[None] * (len(MEASURES) - 1)))],
-        datasets=[dataset],
+        details=Details((dataset,), {measured.name: (Course(0, HOSTILE, (), ()),)}),
         distributions={HOSTILE: {"seeds": {HOSTILE: HOSTILE}}},
-        trainings={measured.name: [{"seed": HOSTILE}]},
         methods=Methods({HOSTILE: MethodCard(HOSTILE, HOSTILE, HOSTILE)}),
         all_cells=[measured],
         warnings=[HOSTILE],
     )
     elements = Elements()
     elements.feed(page)
-    assert elements.tags.count("script") == 4  # the page's own, and three of data
+    # The page's own, those of data, and where there is more than one method, what each class is to them.
+    assert elements.tags.count("script") == 2 + methods
+    assert f", {methods} method" in page and "1 methods" not in page
     assert (
         "<script>alert" in elements.text
         and "{{ 7*7 }}" in elements.text

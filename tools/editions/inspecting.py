@@ -12,6 +12,7 @@ from typing import Any
 from dvc.exceptions import DvcException
 from dvc.utils.serialize import parse_yaml
 
+from repro.editions.details import read_details
 from repro.editions.edition import ABOUT, NAME, SAMPLES, Edition
 from repro.editions.groups import FACTS, VALUES
 from repro.errors import BadInput, one_line
@@ -42,7 +43,7 @@ def inspected(file: Path, folder: Path) -> Edition:
         if not NAME.fullmatch(edition.about.name):
             raise BadInput(f"its edition is named {edition.about.name!r:.60}, expected small letters and digits")
         resolver(edition, Path.cwd())  # reads parameters and grid
-        edition.claims(), edition.summary(), edition.origins()
+        edition.claims(), edition.summary(), edition.origins(), read_details(edition.folder)
         _require_places(edition, folder / OBJECTS)
     except BadInput as error:
         raise BadInput(f"{file}: {error}; expected {EXPECTED}") from error

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from repro import paths
+from repro.editions.details import joined_details, read_details, write_details
 from repro.editions.edition import EDITIONS, NAME, SAMPLES, About, Edition
 from repro.editions.estimates import joined, read_estimates
 from repro.editions.restoring import restore_records
@@ -60,8 +61,10 @@ def join(name: str, parts: Sequence[Edition]) -> Edition:
         _restore(parts, records, about.same_classes)
         settings = resolver(Edition(folder), root).paper()
         facts = dataset_facts(Edition(folder))
+        details = joined_details(read_details(part.folder) for part in parts)
+        write_details(folder, details)
         with chdir(work):
-            render(settings, facts, contents, about.same_classes, root / paths.PAPER)
+            render(settings, facts, contents, about.same_classes, root / paths.PAPER, details)
         for kept, file in RENDERED.items():
             made = Path(work) / file
             (shutil.copytree if made.is_dir() else shutil.copy)(made, folder / kept)

@@ -14,17 +14,20 @@ from safetensors.numpy import save
 from repro import paths
 from repro.data.episodes import read_tasks
 from repro.data.summary import DatasetSummary, summarise_dataset
+from repro.editions.details import write_details
 from repro.editions.edition import ABOUT, EDITIONS, LIBRARIES, NAME, SAMPLES, About, Dataset, Edition
 from repro.editions.records import Keeping
 from repro.editions.tasks import DrawnList, layout_of
 from repro.errors import BadInput
 from repro.files import seal, whole_folder
+from repro.report.details import view_details
+from repro.report.facts import DatasetFacts, Methods
 from repro.report.needs import read_by
 from repro.report.rows import with_rows
 from repro.results.contents import StoredContents
 from repro.results.paper_claims import paper_claims
 from repro.results.store import Cell, Reading, Results
-from stages.paper import described, share_classes
+from stages.paper import cards, described, share_classes
 from stages.settings.grid import Line, read_grid, read_grid_file
 from stages.settings.kinds import PaperSettings
 from stages.settings.params import read_params
@@ -32,7 +35,7 @@ from stages.settings.resolving import Resolver
 from tools.editions import dictionary
 from tools.editions.rebuilding import RENDERED, differing, rendered
 
-MAY_TAKE_MORE = ("report.html",)  # it may show single images and whole trainings
+MAY_TAKE_MORE = ("report.html",)  # behind a number it shows values over tasks, also of measures kept as means
 CHOSEN = {Path("params.yaml"): paths.PARAMS, Path("grid.yaml"): paths.GRID, Path("dvc.lock"): paths.LOCK}
 CHOSEN |= {Path("evaluate.lock"): paths.EVALUATIONS_LOCK}
 CHOSEN |= {Path("metrics.json"): paths.SUMMARY / "metrics.json"}  # DVC leaves it to git
@@ -57,7 +60,11 @@ def keep(name: str) -> Edition:
         _write_samples(folder / SAMPLES, summaries)
         contents = StoredContents(*(paths.episodes(each, "test") for each in summaries))
         unseen = {each: facts.unseen for each, facts in summaries.items()}
-        keep_records(folder, settings, about, Results(paths.ALL_RESULTS, unseen, contents, about.same_classes))
+        results = Results(paths.ALL_RESULTS, unseen, contents, about.same_classes)
+        keep_records(folder, settings, about, results)
+        datasets = {each: DatasetFacts(each, **vars(facts)) for each, facts in summaries.items()}
+        known = Methods(cards(settings), settings.rows)
+        write_details(folder, view_details(results, datasets, known, settings.way))
         write_about(folder, about)
         if copied := _require_rebuilt(folder):
             write_about(folder, replace(about, copied=tuple(copied)))

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from safetensors.numpy import load_file
 
 from repro import paths
+from repro.editions.details import read_details
 from repro.editions.edition import SAMPLES, Edition
 from repro.editions.restoring import restore_records
 from repro.report.facts import DatasetFacts
@@ -32,9 +33,9 @@ def rendered(edition: Edition, root: Path) -> Iterator[tuple[Path, Rendered]]:
         folder, absolute = Path(name), Edition(edition.folder.absolute())
         restore_records(absolute.folder, folder / paths.ALL_RESULTS, absolute.origins())
         with chdir(folder):
-            result = render(
-                settings, dataset_facts(absolute), absolute.contents(), absolute.about.same_classes, root / paths.PAPER
-            )
+            facts, same_classes = dataset_facts(absolute), absolute.about.same_classes
+            details = read_details(absolute.folder)
+            result = render(settings, facts, absolute.contents(), same_classes, root / paths.PAPER, details)
         for copied in edition.about.copied:
             shutil.copy(absolute.folder / copied, folder / paths.PAPER / copied)
         yield folder / paths.PAPER, result
