@@ -255,7 +255,11 @@ TABLE: dict[str, Row] = {
         "tools/import_weights --export {here}/x {here}/y",
         "no readable model",
     ),
-    "bench: a name there is not": (nothing, "tools/bench --only eval_castel", "no benchmark is called eval_castel"),
+    "bench: a name there is not": (
+        nothing,
+        "tools/bench --only eval_castel",
+        "no benchmark is called 'eval_castel', expected",
+    ),
     "bench: no repeats": (nothing, "tools/bench --only head_castle_64 --repeats 0", "'0' is no number from 1"),
     "omniboard: a port there is not": (nothing, "tools/omniboard --port 99999", "'99999' is no port, expected"),
     "omniboard: a port of thousands of digits": (

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import _bootstrap
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -102,3 +104,13 @@ def test_every_pinned_version_has_hashes_and_names_no_host() -> None:
     assert len(pins) > 100
     assert all(line.rstrip().endswith("\\") for line in pins)  # hashes follow on the next lines
     assert "://" not in lock
+
+
+def test_an_interrupt_ends_a_tool_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_bootstrap, "ensure_environment", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        _bootstrap.run_tool(interrupted)
+    assert ended.value.code == 130
