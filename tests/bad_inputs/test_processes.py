@@ -45,11 +45,7 @@ TABLE: dict[str, tuple[Damage, str, str]] = {
         MEASURE,
         "embeddings.safetensors: content is",
     ),
-    "truncated weights": (
-        cut(f"{MODEL}/model.safetensors"),
-        "train mini-protonet-1shot",
-        "model.safetensors",
-    ),
+    "truncated weights": (cut(f"{MODEL}/model.safetensors"), "train mini-protonet-1shot", "model.safetensors"),
 }
 
 
