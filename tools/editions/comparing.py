@@ -25,6 +25,7 @@ from repro.results.store import Cell, Results
 from stages.paper import share_classes
 from stages.settings.grid import Grid, read_grid, read_grid_file
 from stages.settings.params import read_params
+from stages.tracking.names import printable
 from tools.editions.comparison_page import VERDICTS, render
 from tools.editions.keeping import cell_of
 
@@ -56,7 +57,9 @@ def _opened(name: str) -> Iterator[tuple[Side, dict[str, int]]]:
         yield side, dict(side.results.unseen_classes)
     elif Path(name).suffix in TABLES:
         unseen = {} if not paths.dataset("").exists() else dict(workspace().results.unseen_classes)
-        yield table_side(Path(name), _cells(read_grid())), unseen
+        foreign = table_side(Path(name), _cells(read_grid()))
+        foreign.name = printable(foreign.name)  # for all that names it
+        yield foreign, unseen
     elif name in names():
         edition = kept_edition(name)
         with restored(edition) as side:

@@ -12,7 +12,7 @@ from repro.results.store import Cell, Reading
 from stages.settings.grid import Grid, read_grid_file
 from tools.editions import dictionary
 from tools.editions.comparing import restored
-from tools.editions.comparison_page import known_methods
+from tools.editions.methods import known_methods
 from tools.editions.tables import NOTHING, row
 
 # Verdict → how the page heads its claims.

@@ -43,8 +43,7 @@ def keep(name: str) -> Edition:
 
     Raises BadInput where the name will not do, nothing was rendered, or the rendered paper is of other records.
     """
-    if not NAME.fullmatch(name):
-        raise BadInput(f"name is {name!r}, expected small letters, digits, - and _, such as mini32")
+    require_name(name)
     for file in (*RENDERED.values(), *CHOSEN.values()):
         if not file.exists():
             raise BadInput(f"there is no {file}, expected a finished run; run `tools/repro` first")
@@ -62,6 +61,12 @@ def keep(name: str) -> Edition:
         if copied := _require_rebuilt(folder):
             write_about(folder, replace(about, copied=tuple(copied)))
     return Edition(EDITIONS / name)
+
+
+def require_name(name: str) -> None:
+    """Raise BadInput unless an edition may be called so."""
+    if not NAME.fullmatch(name):
+        raise BadInput(f"name is {name!r:.60}, expected small letters, digits, - and _, such as mini32")
 
 
 def cell_of(name: str, line: Line) -> Cell:

@@ -16,7 +16,8 @@ from repro.errors import BadInput
 from repro.methods.registry import method_class
 from repro.results.intervals import LEVEL
 from repro.results.tuning import Outcome
-from stages.settings.resolving import STANDARD, Resolver
+from stages.settings.planned import STANDARD
+from stages.settings.resolving import Resolver
 from tools.tuning.choices import Choices
 from tools.tuning.trials import MetaTrial, Place, PreTrial, Trial, Trials, settings_of
 

@@ -12,7 +12,8 @@ from repro.errors import BadInput
 from repro.methods.registry import method_class
 from repro.results.tuning import Budget, ChosenSetting, Outcome, PretrainingBudget, Rule, Rung, Tried, Tuning
 from stages.settings.params import Options
-from stages.settings.resolving import STANDARD, Resolver
+from stages.settings.planned import STANDARD
+from stages.settings.resolving import Resolver
 from tools.tuning.choices import FILE, Choices
 from tools.tuning.trials import MetaTrial, Place, PreTrial, Trial, settings_of
 
