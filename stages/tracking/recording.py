@@ -52,13 +52,13 @@ def record(
     config = {"seed": 0, **plain(values)}
     with bad_input_exits(), signals_exit():
         if is_follower():
-            with _output_dropped():
+            with _drop_output():
                 return experiment.run_unrecorded(function, settings, config)
         return experiment.run_recorded(function, settings, config, stage, cell, runs)
 
 
 @contextlib.contextmanager
-def _output_dropped() -> Iterator[None]:
+def _drop_output() -> Iterator[None]:
     """Drop the output and warnings of a rank that does not record; its errors stay."""
     warnings.simplefilter("ignore")
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from stages.settings.code import Code
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FOUNDATION = {"cards", "errors", "files", "options", "paths"}
 # Each package may import itself, the foundation, and what is listed.
 MAY_IMPORT = {

@@ -27,8 +27,8 @@ from stages.settings.files import plain
 from stages.settings.grid import Grid, read_grid
 from stages.settings.params import Params, read_params
 from stages.settings.resolving import Resolver
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FILES = {"params": "params.yaml", "grid": "paper/grid.yaml"}
 STAGES = ("splits", "episodes", "pretrain", "train", "evaluate", "summary", "paper")
 STARTS = {  # the modules that running a stage begins with

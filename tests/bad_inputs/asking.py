@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 Damage = Callable[[Path], object]
 LINES = {"CASTLE": "mini-castle-1shot", "KNN": "mini-mc_knn-1shot", "ADAPTED": "mini-castle_adapted-1shot"}
 Row = tuple[Damage, str, str]  # what is wrong, the command, words of the answer

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.bad_inputs.asking import ROOT, Damage, ask, contents
+from tests.bad_inputs.asking import Damage, ask, contents
 from tests.conftest import note_origin, write_tiny_dataset
+from tests.paths import ROOT
 from tests.pipeline.small_params import small_grid, small_params
 
 COMMANDS = "stages plan && stages episodes mini && stages pretrain mini-standard && stages evaluate mini-mc_knn-1shot"

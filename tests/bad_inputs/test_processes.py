@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_inputs.asking import ROOT, Answer, Damage, contents, cut, gone, nothing, params, several, written
+from tests.bad_inputs.asking import Answer, Damage, contents, cut, gone, nothing, params, several, written
+from tests.paths import ROOT
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("forked_stages")]
 MODEL = "models/pretrained/mini-standard/0"

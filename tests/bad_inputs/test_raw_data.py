@@ -56,8 +56,8 @@ def lists(row: tuple[str, str], **options: object) -> Damage:
         with (listed / "train.csv").open("a") as stream:
             stream.write(",".join(row) + "\n")
 
-    told = {"root": "raw/train", "lists": "raw/lists", "classes": "raw/classes.tsv", "per_class": 3}
-    return several(make, source("miniimagenet", **told, extra_per_half=2, **options))
+    known = {"root": "raw/train", "lists": "raw/lists", "classes": "raw/classes.tsv", "per_class": 3}
+    return several(make, source("miniimagenet", **known, extra_per_half=2, **options))
 
 
 def copy(spoil: Callable[[Path], object], **options: object) -> Damage:
@@ -67,8 +67,8 @@ def copy(spoil: Callable[[Path], object], **options: object) -> Damage:
         raw_trees.class_table(here / "classes.tsv")
         spoil(raw_trees.mini_copy(here / "raw", 8))
 
-    told = {"root": "raw", "classes": "classes.tsv", "per_class": 8, "held_out": [2, 2]}
-    return several(make, source("miniimagenet", **(told | options)))
+    known = {"root": "raw", "classes": "classes.tsv", "per_class": 8, "held_out": [2, 2]}
+    return several(make, source("miniimagenet", **(known | options)))
 
 
 def half_archive(raw: Path) -> None:

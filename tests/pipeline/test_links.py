@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipeline.workspace import ROOT, call
+from tests.paths import ROOT
+from tests.pipeline.workspace import call
 from tests.tools.rot import command_in, rot
 from tools.dvc_doctor import Cache, dvc_problems, local_cache, read_outputs
 

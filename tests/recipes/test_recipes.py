@@ -14,7 +14,8 @@ from PIL import Image
 
 from repro import paths
 from repro.editions.edition import EDITIONS
-from tests.pipeline.workspace import ROOT, call, executed
+from tests.paths import ROOT
+from tests.pipeline.workspace import call, executed
 
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("forked_stages")]
 README = (ROOT / "README.md").read_text()

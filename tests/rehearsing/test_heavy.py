@@ -12,7 +12,8 @@ from repro.evaluation import validation
 from repro.training import prototypes
 from stages.settings.grid import read_grid_file
 from stages.settings.params import read_params
-from tests.rehearsing.small import ROOT, small_workspace
+from tests.paths import ROOT
+from tests.rehearsing.small import small_workspace
 from tools.benchmarks.costs import Backbone, batch_of, images_of
 from tools.rehearsing import checks, heavy
 from tools.rehearsing.choosing import Chosen

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 # Reads numpy arrays out of pickles with a table of allowed names; tests/preparation/test_unpickle.py holds it to that.
 RESTRICTED_UNPICKLER = "repro/preparation/unpickle.py"
 

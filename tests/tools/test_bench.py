@@ -7,10 +7,10 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
+from tests.paths import ROOT
 from tools.benchmarks import all as all_benchmarks
 from tools.benchmarks import training
 from tools.benchmarks.all import as_json, busy
@@ -18,7 +18,6 @@ from tools.benchmarks.decoding import bench_decoding, decode
 from tools.benchmarks.heads import bench_heads
 from tools.benchmarks.others import cores_of_others
 
-ROOT = Path(__file__).resolve().parents[2]
 PROMISED = {
     *("eval_castle_5way", "eval_acastle_5way", "eval_castle_20way", "eval_acastle_20way", "eval_castle_5way_map"),
     *("head_castle_64", "head_castle_256", "head_acastle_64", "head_acastle_256"),

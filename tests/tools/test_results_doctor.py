@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths import ROOT
 from tests.pipeline.workspace import call
 from tests.tools.rot import command_in, rot
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from tools.dvc_doctor import Cache, cache_problems, dvc, dvc_problems, read_outputs  # noqa: E402

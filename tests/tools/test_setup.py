@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths import ROOT
 from tools import _bootstrap
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")

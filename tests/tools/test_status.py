@@ -18,10 +18,10 @@ from repro.errors import BadInput
 from stages.origins import expected_step
 from stages.tracking import record
 from stages.tracking.files import append_scalars, write_json
+from tests.paths import ROOT
 from tools.watching.pipeline import Status, read_status
 from tools.watching.showing import headline, plain, shown, sparkline
 
-ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)
 CELL = "mini-castle-1shot"
 

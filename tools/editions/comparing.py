@@ -42,7 +42,7 @@ def sides(first: str, second: str) -> Iterator[tuple[Side, Side]]:
         found: dict[str, tuple[Side, dict[str, int]]] = {}
         for name in (first, second):
             if name != PUBLISHED and name not in found:
-                found[name] = opened.enter_context(_opened(name))
+                found[name] = opened.enter_context(_side(name))
         unseen = next(ways for _, ways in found.values())
         printed = published_side(paths.PAPER / "published.yaml", unseen)
         ours, theirs = (printed if name == PUBLISHED else found[name][0] for name in (first, second))
@@ -50,7 +50,7 @@ def sides(first: str, second: str) -> Iterator[tuple[Side, Side]]:
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[tuple[Side, dict[str, int]]]:
+def _side(name: str) -> Iterator[tuple[Side, dict[str, int]]]:
     """A side, and how many unseen classes its datasets have."""
     if name == WORKSPACE:
         side = workspace()
@@ -62,7 +62,7 @@ def _opened(name: str) -> Iterator[tuple[Side, dict[str, int]]]:
         yield foreign, unseen
     elif name in names():
         edition = kept_edition(name)
-        with restored(edition) as side:
+        with records_of(edition) as side:
             yield side, dict(side.results.unseen_classes)
     else:
         known = ", ".join((WORKSPACE, PUBLISHED, *names()))
@@ -81,7 +81,7 @@ def workspace() -> RecordsSide:
 
 
 @contextmanager
-def restored(edition: Edition) -> Iterator[RecordsSide]:
+def records_of(edition: Edition) -> Iterator[RecordsSide]:
     """The records of an edition."""
     unseen = {name: dataset.unseen for name, dataset in edition.about.datasets.items()}
     with TemporaryDirectory(prefix="edition-") as folder:

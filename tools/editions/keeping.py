@@ -30,7 +30,7 @@ from stages.settings.kinds import PaperSettings
 from stages.settings.params import read_params
 from stages.settings.resolving import Resolver
 from tools.editions import dictionary
-from tools.editions.rebuilding import RENDERED, differing, rendered
+from tools.editions.rebuilding import RENDERED, differing, fresh_paper
 
 MAY_TAKE_MORE = ("report.html",)  # it may show single images and whole trainings
 CHOSEN = {Path("params.yaml"): paths.PARAMS, Path("grid.yaml"): paths.GRID, Path("dvc.lock"): paths.LOCK}
@@ -151,7 +151,7 @@ def _queries(about: About, digest: str) -> int:
 
 def _require_rebuilt(folder: Path) -> list[str]:
     """Raise BadInput unless the kept records render what was rendered; gives files that take more than these."""
-    with rendered(Edition(folder), Path.cwd()) as (found, _):
+    with fresh_paper(Edition(folder), Path.cwd()) as (found, _):
         others = differing(folder, found)
     if wrong := [name for name in others if name not in MAY_TAKE_MORE]:
         message = f"the records give another {', '.join(wrong[:3])} than the one in {paths.PAPER}"

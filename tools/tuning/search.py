@@ -10,7 +10,7 @@ from typing import Any
 from repro import paths
 from repro.errors import BadInput
 from repro.methods.registry import method_class
-from repro.results.tuning import Budget, ChosenSetting, Outcome, PretrainingBudget, Rule, Rung, Tried, Tuning
+from repro.results.tuning import Budget, ChosenSetting, PretrainingBudget, Rule, Rung, TrialOutcome, Tried, Tuning
 from stages.settings.params import Options
 from stages.settings.planned import STANDARD
 from stages.settings.resolving import Resolver
@@ -24,7 +24,7 @@ class Search:
 
     choices: Choices
     resolver: Resolver
-    outcomes: Callable[[Iterable[Trial]], list[Outcome]]
+    outcomes: Callable[[Iterable[Trial]], list[TrialOutcome]]
 
     def __post_init__(self) -> None:
         listed, wanted = list(self.resolver.params.seeds), self.choices.seeds

@@ -15,7 +15,7 @@ from tools.clock import clock
 
 SILENT_SECONDS = 60.0  # a run beats every 10 s, also while it computes
 STUCK_SECONDS, STUCK_STEPS = 300.0, 20  # without a step for this long, and for the time that this number of steps takes
-MEASURES = ("val_hm", "val_prototype_accuracy")  # how trainings name their validation
+VALIDATIONS = ("val_hm", "val_prototype_accuracy")  # how trainings name their validation
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def read_run(folder: Path) -> WatchedRun | None:
             config=dict(config),
             complaint=_complaint(status, entry),
             loss=_curve(series.get("loss")),
-            validation=_curve(next((series[name] for name in MEASURES if name in series), None)),
+            validation=_curve(next((series[name] for name in VALIDATIONS if name in series), None)),
         )
     except (BadInput, OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None  # about to be written, or no record of ours; tools/sync names those
