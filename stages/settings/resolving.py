@@ -147,11 +147,7 @@ class Resolver:
         chosen = self.params.datasets[dataset]
         check_source(chosen.source, chosen.options)
         return SplitsSettings(
-            dataset=dataset,
-            source=chosen.source,
-            size=chosen.size,
-            options=chosen.options,
-            **self._replicate("splits"),
+            dataset=dataset, source=chosen.source, size=chosen.size, options=chosen.options, **self._replicate("splits")
         )
 
     def episodes_settings(self, dataset: str) -> EpisodesSettings:

@@ -29,12 +29,7 @@ class Log(Protocol):
 
 
 def record(
-    function: Callable[[Settings, Log], Result],
-    settings: Settings,
-    *,
-    stage: str,
-    cell: str,
-    runs: Path | None = None,
+    function: Callable[[Settings, Log], Result], settings: Settings, *, stage: str, cell: str, runs: Path | None = None
 ) -> Result:
     """Call `function(settings, log)` as a recorded run of this stage and cell, and give its result.
 

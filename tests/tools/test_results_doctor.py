@@ -175,10 +175,7 @@ def test_a_workspace_where_nothing_has_run_is_one_line(copied: Path, tmp_path: P
         shutil.copy(copied / name, tmp_path)
     (tmp_path / "paper").mkdir()
     shutil.copy(copied / "paper" / "grid.yaml", tmp_path / "paper")
-    assert examined(tmp_path, capsys) == (
-        1,
-        [f"{tmp_path}: nothing has run here yet; `tools/repro` runs everything"],
-    )
+    assert examined(tmp_path, capsys) == (1, [f"{tmp_path}: nothing has run here yet; `tools/repro` runs everything"])
 
 
 def test_what_dvc_says_of_a_folder_that_is_none_of_its_own_is_one_sentence(tmp_path: Path, monkeypatch) -> None:

@@ -31,11 +31,7 @@ Rows = dict[tuple[str, ...], list[Mean | None]]  # by the names that the row beg
 def findings(editions: Sequence[Edition]) -> str:
     """The page."""
     methods = known_methods()
-    lines = [
-        "# Findings",
-        "",
-        "Written by `tools/edition pages` from the editions' files.",
-    ]
+    lines = ["# Findings", "", "Written by `tools/edition pages` from the editions' files."]
     for edition in editions:
         lines += ["", f"## {edition.name}: {edition.about.benchmark}", "", edition.summary(), edition.about.remark]
         claims = list(edition.claims().values())

@@ -125,8 +125,7 @@ class Search:
         """Double the steps until that gains less than the plateau allows, or until there is no larger budget."""
         chosen = settings[place.method].setting
         rungs = self._rungs(
-            self.choices.steps,
-            lambda steps, seed: self._trial(place, chosen.options, chosen.training, steps, seed),
+            self.choices.steps, lambda steps, seed: self._trial(place, chosen.options, chosen.training, steps, seed)
         )
         return Budget(**vars(place), options=chosen.options, training=chosen.training, **rungs)
 
