@@ -166,7 +166,7 @@ class PretrainingParams(Pretraining):
 @with_config(STRICT)
 @dataclass(frozen=True)
 class Own:
-    """What something has instead of wider values: the experiment, so that trying leaves the grid as it is, say."""
+    """Values that win over wider ones; those of the experiment leave the grid as it is."""
 
     options: Options = field(default_factory=dict)
     training: Options = field(default_factory=dict)

@@ -52,8 +52,8 @@ TABLE: dict[str, tuple[Damage, str, str]] = {
 
 def launch(folder: Path, words: list[str]) -> Answer:
     command = [sys.executable, "-m", "stages", *words]
-    told = os.environ | {"DVC_ROOT": str(folder), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=folder, env=told, capture_output=True, text=True, check=False)
+    environment = os.environ | {"DVC_ROOT": str(folder), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return Answer(done.returncode, done.stderr)
 
 

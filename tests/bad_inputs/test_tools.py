@@ -1,4 +1,4 @@
-"""Tools that are told something wrong, and run folders that are no records."""
+"""Tools that get a wrong command line or file, and run folders that hold no record."""
 
 import json
 import os

@@ -124,7 +124,7 @@ def test_a_flipped_bit_with_unchanged_time_is_named_with_a_command_that_repairs_
     assert examined(copied, capsys)[0] == 0
 
 
-def test_a_folder_or_a_broken_link_in_the_place_of_a_copy_is_a_rotten_copy_with_a_remedy(tmp_path: Path) -> None:
+def test_a_folder_or_a_broken_link_in_the_place_of_a_copy_is_a_damaged_copy_with_a_remedy(tmp_path: Path) -> None:
     copies = Cache(tmp_path)
     for place in (copies.place("ab" + 30 * "c"), copies.place("ab" + 30 * "d")):
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def test_a_folder_or_a_broken_link_in_the_place_of_a_copy_is_a_rotten_copy_with_
 
 
 @pytest.mark.parametrize("also_the_file", [False, True])
-def test_a_rotten_copy_in_the_cache_is_named_and_repaired(also_the_file: bool, copied: Path, capsys) -> None:
+def test_a_damaged_copy_in_the_cache_is_named_and_repaired(also_the_file: bool, copied: Path, capsys) -> None:
     file = copied / "data" / "mini" / "0" / "manifest.parquet"
     whole = file.read_bytes()
     name = hashlib.md5(whole, usedforsecurity=False).hexdigest()

@@ -35,7 +35,7 @@ TABLES = (".csv", ".parquet")
 
 @contextmanager
 def sides(first: str, second: str) -> Iterator[tuple[Side, Side]]:
-    """Both sides; raises BadInput where a name is none of a side, or only the paper was named."""
+    """Both sides; raises BadInput where a name stands for no side, or the paper is compared with itself."""
     if first == second == PUBLISHED:
         raise BadInput("both sides are published, expected an edition, the workspace or a file beside it")
     with ExitStack() as opened:

@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 class Row:
     """One number as printed; `numbers` are both sides and the difference, each with its interval, `how` it was judged.
 
-    An interval that there is none of is empty.
+    An interval that is not known is empty.
     """
 
     cell: str

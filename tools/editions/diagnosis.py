@@ -79,7 +79,7 @@ def _paths(options: Mapping[str, Any]) -> list[str]:
 
 
 def _results(edition: Edition) -> Iterator[tuple[str, bool]]:
-    """A line for every cell that was run here, and whether it came out alike."""
+    """A line for every cell that was run here, and whether it came out the same."""
     here = workspace()
     with records_of(edition) as kept:
         by_cell: dict[str, list[Difference]] = {}

@@ -127,6 +127,6 @@ def _gain(found: Mean) -> str:
 
 
 def _table(head: list[str], rows: Rows, shown: Callable[[Mean], str] = _mean) -> list[str]:
-    """A row for everything of which anything was measured."""
+    """A row for everything that has a number."""
     values = {names: [shown(one) if one else NOTHING for one in found] for names, found in rows.items() if any(found)}
     return [row(head), row(["---"] * len(head)), *(row([*names, *cells]) for names, cells in values.items())]

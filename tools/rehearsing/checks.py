@@ -25,7 +25,7 @@ NO_NVIDIA = "nvidia-smi is not here: no NVIDIA driver, or it is not on the PATH"
 
 
 def device_of(work: Work) -> torch.device:
-    """The device of params.yaml; raises BadInput where there is none such."""
+    """The device of params.yaml; raises BadInput where this machine lacks it."""
     try:
         return pick_device(work.params.machine.device)
     except BadInput as error:
@@ -86,7 +86,7 @@ def _raw_paths(chosen: DatasetParams) -> Iterator[tuple[str, str]]:
 
 def _raw_options(chosen: DatasetParams) -> Iterator[tuple[str, Any]]:
     """The options that name folders or files of raw data."""
-    if chosen.source not in SOURCES:  # it draws its images, or there is none such, which others say
+    if chosen.source not in SOURCES:  # it draws its images, or is unknown, which is said elsewhere
         return
     for key, option in options_of(chosen.source).items():
         given = chosen.options.get(key)

@@ -76,7 +76,7 @@ class WatchedRun:
         """What is wrong with it, in one sentence; empty where nothing is."""
         wrong = [step for step, loss in zip(self.loss.steps, self.loss.values, strict=True) if not math.isfinite(loss)]
         if wrong:
-            return f"its loss is no number since step {wrong[0]}; lower its learning rate"
+            return f"its loss is not a number since step {wrong[0]}; lower its learning rate"
         if not self.running:
             return self.complaint
         silent = (now - self.beat).total_seconds()
@@ -86,7 +86,7 @@ class WatchedRun:
             waited = (now - self.loss.times[-1]).total_seconds()
             usual = median((b - a).total_seconds() for a, b in pairwise(self.loss.times)) if self.step > 1 else 0.0
             if waited > max(STUCK_SECONDS, STUCK_STEPS * usual):
-                return f"no step for {clock(waited)}, though it beats; see what its process waits for"
+                return f"no step for {clock(waited)}, though it sends heartbeats; see what its process waits for"
         return ""
 
 
