@@ -1,12 +1,12 @@
 """The README names only tools, pictures and parameters that exist, and all documents only stages that DVC has."""
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.paths import ROOT
+
 README = (ROOT / "README.md").read_text()
 
 

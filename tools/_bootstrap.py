@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
@@ -19,6 +20,7 @@ PYTHON = VENV / "bin" / "python"
 LOCK = ROOT / "requirements.lock"
 STAMP = VENV / "installed.sha256"
 OLDEST_PYTHON = (3, 11)
+INTERRUPTED = 130  # the exit code
 VEGA = VENV / "vega.js"  # .dvc/plots.html draws with it, and asks the network where it is not there
 BUNDLE = """
 import sys
@@ -27,6 +29,18 @@ vega = vl_convert.javascript_bundle(vl_version="5.21")  # DVC writes plots in Ve
 with open(sys.argv[1], "w", encoding="utf-8") as file:
     file.write("(() => {\\n" + vega + "\\n})();\\n")  # its names stay its own
 """
+
+
+def run_tool(main: "Callable[[], int | None]") -> None:
+    """Run a tool in the environment, to its exit code; a wrong input ends it with a sentence, an interrupt without."""
+    try:
+        ensure_environment()
+        from stages.tracking import bad_input_exits
+
+        with bad_input_exits():
+            sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
 
 
 def ensure_environment() -> None:

@@ -4,13 +4,11 @@ import inspect
 import json
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
-from repro.data.dataset import Dataset
-from repro.data.episodes import TaskSpec, ways_available
 from repro.errors import BadInput
 from repro.preparation.doctor import Report, examine
 from repro.preparation.sources import SOURCES, Option, options_of
@@ -21,9 +19,9 @@ from stages.settings.yaml_files import parse
 from stages.tracking import bar, counting
 from stages.tracking.names import printable
 from tools.command_line import Parser, at_least
+from tools.task_lists import TaskLists, task_lists
 
 COLOURS = {"pass": "green", "warn": "yellow", "fail": "bold red"}
-TaskLists = Callable[[Dataset], Iterable[TaskSpec]]
 
 
 def check_dataset(folder: Path, description: str | None, examples: str = "") -> int:
@@ -148,14 +146,7 @@ def _tasks_of_entry_like(folder: Path, source: str, options: Mapping[str, Any]) 
 
 
 def _task_lists(folder: Path, params: Params, name: str) -> TaskLists:
-    from stages.episodes import specs
-
-    episodes = Resolver(params, read_grid(folder), folder).episodes(name)
-    return lambda data: [
-        spec
-        for lists in specs(episodes, ways_available(data, "val"), data.seen_classes).values()
-        for spec in lists.values()
-    ]
+    return task_lists(Resolver(params, read_grid(folder), folder).episodes(name))
 
 
 def _show(report: Report) -> None:

@@ -2,7 +2,7 @@
 
 DVC itself takes a file of the same size and time for unchanged, and never looks into its cache. A remedy that is named
 here was tried on flipped bits with unchanged times: `dvc repro` alone skips the stage, `dvc repro -f -s` does not; what
-the cache has rotten is handed out again until it is removed.
+is damaged in the cache is handed out again until it is removed.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from repro import paths
 
 
 def dvc_problems(changed: set[str]) -> Iterator[str]:
-    """Outputs that are not what their stage wrote (added to `changed`), rotten copies in the cache, stale inputs."""
+    """Outputs that are not what their stage wrote (added to `changed`), damaged copies in the cache, stale inputs."""
     with tempfile.TemporaryDirectory() as nothing_known:  # DVC remembers hashes by time and size here
         asked = dvc("status", "--json", DVC_SITE_CACHE_DIR=nothing_known)
     if asked.returncode:
@@ -58,8 +58,9 @@ def dvc_problems(changed: set[str]) -> Iterator[str]:
 def dvc(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Ask DVC."""
     command = [sys.executable, "-m", "dvc", *arguments]
-    told = os.environ | environment
-    return subprocess.run(command, env=told, capture_output=True, encoding="utf-8", errors="replace", check=False)
+    return subprocess.run(
+        command, env=os.environ | environment, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
 
 
 def reason(failed: subprocess.CompletedProcess[str]) -> str:
@@ -109,7 +110,7 @@ class Cache:
         return self.folder / md5[:2] / md5[2:]
 
     @cached_property
-    def rotten(self) -> set[str]:
+    def damaged(self) -> set[str]:
         """The copies whose content is not what their name says."""
         names = {file.parent.name + file.name for file in self.folder.glob("??/*")}
         return {name for name in names if not is_content(self.place(name), name.removesuffix(".dir"))}
@@ -127,7 +128,7 @@ class Cache:
 
     def has(self, md5: str) -> bool:
         """Tell whether a sound copy is here."""
-        return self.place(md5).is_file() and md5 not in self.rotten
+        return self.place(md5).is_file() and md5 not in self.damaged
 
     def can_restore(self, output: Output) -> bool:
         """Tell whether all of an output is here and sound."""
@@ -169,10 +170,10 @@ def restoring(output: Output | None, state: str, stage: str, copies: Cache) -> s
 
 
 def cache_problems(copies: Cache, written: dict[str, Output], stale: set[str]) -> Iterator[str]:
-    """Copies that DVC would hand out though they are rotten."""
+    """Copies that DVC would hand out though they are damaged."""
     stages = {md5: output.stage for output in written.values() for md5 in copies.files(output).values()}
     stages |= {output.md5: output.stage for output in written.values()}
-    for md5 in sorted(copies.rotten):
+    for md5 in sorted(copies.damaged):
         file, stage = copies.place(md5), stages.get(md5)
         then = f" && dvc {'repro -f -s' if stage in stale else 'commit -f'} {stage}" if stage else ""
         yield f"{file}: DVC's copy is no longer what its name says; run `rm -rf {quote(str(file))}{then}`"

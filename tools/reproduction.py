@@ -8,7 +8,7 @@ from pathlib import Path
 
 from repro import paths
 from stages.launching.forkserver import fork_server
-from stages.launching.places import Place, places_for, shared
+from stages.launching.places import Place, offer_places, places_for
 from stages.settings.grid import read_grid
 from stages.settings.machine import Resources
 from stages.settings.params import read_params
@@ -34,7 +34,7 @@ def reproduce(targets: list[str], jobs: int | None, dry: bool) -> int:
 @contextmanager
 def _machine(places: Sequence[Place], log: Path) -> Iterator[LocalEngine]:
     """As many stages at once as there are places, whose processes share them; what DVC prints goes to the log."""
-    with fork_server() as libraries, shared(places) as room, local_engine(len(places)) as engine:
+    with fork_server() as libraries, offer_places(places) as room, local_engine(len(places)) as engine:
         os.environ.update(libraries | room)
         with log.open("w") as stream, redirect_stdout(stream), redirect_stderr(stream):
             yield engine

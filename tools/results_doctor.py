@@ -70,8 +70,8 @@ def cell_problems(grid: Grid, seeds: Sequence[int], named: set[str]) -> Iterator
                 yield str(error)
                 continue
             if sha256(folder / RECORDS) not in completed:
-                seen = unfinished.get((cell, seed), "no run in runs/ says that it wrote them")
-                yield f"{folder / RECORDS}: {seen}; restore that run's folder, or {again}"
+                why = unfinished.get((cell, seed), "no run in runs/ says that it wrote them")
+                yield f"{folder / RECORDS}: {why}; restore that run's folder, or {again}"
 
 
 def record_problems(records: Records, line: Line, cell: str, seed: int, again: str, named: set[str]) -> Iterator[str]:

@@ -35,7 +35,7 @@ def disk_errors_as_bad_input(path: Path) -> Iterator[None]:
 
 @contextmanager
 def file_errors_as_bad_input() -> Iterator[None]:
-    """The same of any file or folder that the user named, whatever the system says of it, and of standard output."""
+    """Turn any error of the system about a named file or folder, or about standard output, into BadInput."""
     try:
         yield
     except OSError as error:
@@ -47,7 +47,7 @@ def file_errors_as_bad_input() -> Iterator[None]:
 
 
 def _refusal(error: BaseException | None, path: Path) -> str:
-    """What a disk refuses, in words; nothing where the error is of another kind and came of no such one."""
+    """Why the disk refuses, in words; empty for an error of another kind."""
     if error is None:
         return ""
     number = getattr(error, "errno", None)

@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from repro.report.facts import Methods
-from repro.report.measures import MEASURES
+from repro.report.measures import MEASURE_LABELS
 from repro.report.tables import rounded, signed
 from repro.results.claims import ComparisonOutcome, Outcome
 from repro.results.contrasts import Comparison, Sampler, Term, measure
 from repro.results.intervals import Mean
 from repro.results.store import Reading
 
-WORDS = MEASURES | {
+WORDS = MEASURE_LABELS | {
     "cal_hm": "calibrated HM",
     "acc": "mean accuracy",
     "syn_s": "synthesised",

@@ -12,7 +12,7 @@ from repro.report.claim_views import VERDICTS, ClaimView, coverage_notes
 from repro.report.claim_words import WORDS
 from repro.report.details import Details
 from repro.report.facts import Benchmark, Methods
-from repro.report.measures import LABEL_SETS, MEASURES, MeasuresRow, as_csv
+from repro.report.measures import LABEL_SETS, MEASURE_LABELS, MeasuresRow, as_csv
 from repro.report.tables import DASH, TableView
 from repro.report.templates import html_environment
 from repro.results.store import Cell
@@ -71,7 +71,7 @@ def render_report(
         cells=cells,
         steps=view_steps(cells),
         measures=measures,
-        measure_headers=tuple(MEASURES.values()),
+        measure_headers=tuple(MEASURE_LABELS.values()),
         measure_words=WORDS,
         label_sets=LABEL_SETS,
         measures_csv=b64encode(as_csv(measures).encode()).decode(),

@@ -16,7 +16,7 @@ from repro.results.records import group_name
 from repro.results.store import Cell, Reading, Results
 
 # Measure → how the report heads its column.
-MEASURES = {
+MEASURE_LABELS = {
     "hm": "HM",
     "cal_hm": "HM cal.",
     "map_hm": "MAP HM",
@@ -38,7 +38,7 @@ LABEL_SETS = {"gfsl": "seen and unseen", "fsl": "unseen", "seen": "seen"}
 
 @dataclass(frozen=True)
 class MeasuresRow:
-    """One cell at one number of classes, its numbers in the order of MEASURES; None where one was not taken."""
+    """One cell at one number of classes, its numbers in the order of MEASURE_LABELS; None where one was not taken."""
 
     cell: str
     protocol: str
@@ -76,7 +76,7 @@ def evaluations(results: Results, cell: Cell) -> list[tuple[str, int]]:
 
 
 def _row(results: Results, cell: Cell, protocol: str, way: int) -> MeasuresRow:
-    readings = [Reading(cell, protocol, way, measure) for measure in MEASURES]
+    readings = [Reading(cell, protocol, way, measure) for measure in MEASURE_LABELS]
     found = [(reading, results.estimate(reading)) for reading in readings]
     folders = list(results.folders(cell).values())
     # What one seed's classes and images are worth, its evaluation has worked out; several seeds tell it themselves.
@@ -104,7 +104,7 @@ def as_csv(rows: Sequence[MeasuresRow]) -> str:
     lines = csv.writer(stream, lineterminator="\n")
     lines.writerow(["cell", "protocol", "way", "tasks", "seeds", "measure", "mean", "interval", "interval_tasks"])
     for row in rows:
-        for measure, one in zip(MEASURES, row.values, strict=True):
+        for measure, one in zip(MEASURE_LABELS, row.values, strict=True):
             if one:
                 numbers = ("" if isnan(value) else f"{value:.4f}" for value in (one.mean, one.wide, one.tasks))
                 lines.writerow([row.cell, row.protocol, row.way, row.tasks, row.seeds, measure, *numbers])

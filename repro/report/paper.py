@@ -18,8 +18,7 @@ from repro.report.figure_layout import Figure
 from repro.report.floor import floor_warnings
 from repro.report.html import render_report
 from repro.report.layout import Table
-from repro.report.measures import MEASURES as ALL_MEASURES
-from repro.report.measures import evaluations, view_measures
+from repro.report.measures import MEASURE_LABELS, evaluations, view_measures
 from repro.report.needs import cells_behind, with_further
 from repro.report.pdf import compile_pdf
 from repro.report.pictures import write_diagrams, write_pictures
@@ -183,7 +182,7 @@ def _all_readings(tables: Sequence[TableView], results: Results, cells: Sequence
     """Every number that the report can be asked about."""
     shown = [place.reading for table in tables for row in table.rows for place in row.places if place.reading]
     every = [(cell, *group) for cell in cells for group in evaluations(results, cell)]
-    return [*shown, *(Reading(*evaluated, measure) for evaluated in every for measure in ALL_MEASURES)]
+    return [*shown, *(Reading(*evaluated, measure) for evaluated in every for measure in MEASURE_LABELS)]
 
 
 def _claims_json(sentence: str, claims: Sequence[ClaimView]) -> str:

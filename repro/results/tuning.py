@@ -21,7 +21,7 @@ Rule = Literal["hm", "cal_hm"]
 
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class TrialOutcome:
     """Means over validation tasks in percent, of the weights of the step with the best HM."""
 
     hm: float
@@ -38,7 +38,7 @@ class Tried:
 
     options: dict[str, Any]
     training: dict[str, Any]
-    outcome: Outcome
+    outcome: TrialOutcome
 
 
 @with_config(STRICT)
@@ -74,7 +74,7 @@ class Rung:
     """A budget (steps of a training, epochs of a pre-training), with an outcome for each seed."""
 
     steps: int
-    outcomes: Annotated[tuple[Outcome, ...], Field(min_length=1)]
+    outcomes: Annotated[tuple[TrialOutcome, ...], Field(min_length=1)]
 
     @property
     def ausuc(self) -> float:

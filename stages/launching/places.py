@@ -55,7 +55,7 @@ def visible_gpus() -> list[str]:
 
 
 @contextmanager
-def shared(places: Sequence[Place]) -> Iterator[dict[str, str]]:
+def offer_places(places: Sequence[Place]) -> Iterator[dict[str, str]]:
     """Offer these places while the block runs; give the environment in which processes find them."""
     with tempfile.TemporaryDirectory(prefix="places-") as folder:
         for number, place in enumerate(places):

@@ -75,7 +75,7 @@ def _room(ask: Asked) -> AbstractContextManager[dict[str, str]]:
     if places.FOLDER in os.environ:
         return nullcontext({})
     threads = planned(ask.stage, ask.name).get("threads", 1)
-    return places.shared(places.places_for(machine(), threads, ask.stage))
+    return places.offer_places(places.places_for(machine(), threads, ask.stage))
 
 
 class Children:

@@ -17,9 +17,8 @@ Count = Annotated[int, Field(ge=1, le=10**9)]
 Processes = Annotated[int, Field(ge=1, le=1024)]
 Device = Annotated[str, in_form("auto|cpu|cuda(:[0-9]{1,4})?", "auto, cpu, cuda or cuda:N with a card's number")]
 Endpoint = Annotated[str, in_form(f"({ENDPOINT})?", ENDPOINT_IN_WORDS)]
-Name = Annotated[
-    str, in_form("[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", "up to 100 letters, digits, . _ or -, the first a letter or digit")
-]
+NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
+Name = Annotated[str, in_form(NAME, "up to 100 letters, digits, . _ or -, the first a letter or digit")]
 
 
 @with_config(STRICT)

@@ -165,25 +165,23 @@ class PretrainingParams(Pretraining):
 
 @with_config(STRICT)
 @dataclass(frozen=True)
-class MethodParams:
-    """What a method has instead of its defaults, and how many tasks it is measured on (0: all)."""
+class Own:
+    """Values that win over wider ones; those of the experiment leave the grid as it is."""
 
     options: Options = field(default_factory=dict)
     training: Options = field(default_factory=dict)
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
+class MethodParams(Own):
+    """What a method has instead of its defaults, and how many tasks it is measured on (0: all)."""
+
     limit: Number = 0
 
     def __post_init__(self) -> None:
         if self.limit == 1:
             raise BadInput("limit is 1, expected 0 for all tasks or at least 2: an interval needs two")
-
-
-@with_config(STRICT)
-@dataclass(frozen=True)
-class Own:
-    """What the experiment has instead of its method's values, so that trying something leaves the grid as it is."""
-
-    options: Options = field(default_factory=dict)
-    training: Options = field(default_factory=dict)
 
 
 @with_config(STRICT)

@@ -12,6 +12,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")  # of a dataset, backbone
 REPLICATED = ("splits", "episodes", "pretrain", "train", "evaluate")  # the stages with a replicate for each seed
 ALONE = ("plan", "paper")  # those without a name
 STAGES = (*ALONE, *REPLICATED, "summary")
+STANDARD = "standard"  # the role of the pre-training that most methods start from
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ from stages.settings.kinds import (
     TrainSettings,
 )
 from stages.settings.params import Episodes, MethodParams, Named, Params, Way
+from stages.settings.planned import STANDARD
 
-STANDARD = "standard"
 CHANNELS = 3  # of images, while nothing is known of them
 # What `timm.create_model` takes for itself: weights from a file or a server, and another kind of output.
 OF_TIMM = (
@@ -147,11 +147,7 @@ class Resolver:
         chosen = self.params.datasets[dataset]
         check_source(chosen.source, chosen.options)
         return SplitsSettings(
-            dataset=dataset,
-            source=chosen.source,
-            size=chosen.size,
-            options=chosen.options,
-            **self._replicate("splits"),
+            dataset=dataset, source=chosen.source, size=chosen.size, options=chosen.options, **self._replicate("splits")
         )
 
     def episodes_settings(self, dataset: str) -> EpisodesSettings:

@@ -48,9 +48,9 @@ def current() -> str | None:
 
 
 def scaled(name: str, base: dict[Path, str]) -> dict[Path, str]:
-    """params.yaml and paper/grid.yaml with a scale on top of `base`; raises BadInput for a scale there is not.
+    """params.yaml and paper/grid.yaml with a scale on top of `base`; raises BadInput for an unknown scale.
 
-    What an overlay says under `grid` goes into the grid. A line of it whose dataset the scale has not goes.
+    What an overlay says under `grid` goes into the grid; lines whose dataset the scale lacks are left out.
     """
     if name not in names():
         raise BadInput(f"scale is {name!r}, expected one of {', '.join(names())}")
@@ -177,7 +177,7 @@ def _copy(file: Path, target: Path) -> None:
 
 
 def _committed(file: Path) -> str:
-    """The text in the last commit; raises BadInput where it is none that a scale can lie over."""
+    """The text in the last commit; raises BadInput where no scale can lie over it."""
     shown = subprocess.run(["git", "show", f"HEAD:./{file}"], capture_output=True, check=False)
     if shown.returncode:
         said = one_line(shown.stderr.decode(errors="replace"))

@@ -31,10 +31,10 @@ def _last_state(line: str) -> str:
 
 
 class Capture:
-    """Everything written to standard output and error while `capturing`, also by threads."""
+    """Everything written to standard output and error in a block of `output_capture`, also by threads."""
 
     def __init__(self) -> None:
-        self._seen: list[str] = []  # whole lines, already as seen
+        self._lines: list[str] = []  # whole, as a reader has seen them
         self._rest = ""  # the line that is still being written
         self._lock = threading.Lock()
 
@@ -42,15 +42,15 @@ class Capture:
         with self._lock:
             whole, newline, rest = (self._rest + data).rpartition("\n")
             if newline:
-                self._seen.append(as_seen(whole) + newline)
+                self._lines.append(as_seen(whole) + newline)
             # A bar redraws one line many times: only its last state is worth the memory.
             self._rest = rest if rest.count("\r") < 2 else "\r" + rest.rpartition("\r")[2]
 
     def text(self) -> str:
         """All that was printed so far, as seen."""
         with self._lock:
-            self._seen = ["".join(self._seen)]
-            return self._seen[0] + as_seen(self._rest)
+            self._lines = ["".join(self._lines)]
+            return self._lines[0] + as_seen(self._rest)
 
 
 class _Tee:
@@ -78,7 +78,7 @@ class _Tee:
 
 
 @contextmanager
-def capturing() -> Iterator[Capture]:
+def output_capture() -> Iterator[Capture]:
     """Copy standard output and error into a capture while the block runs."""
     capture, streams = Capture(), (sys.stdout, sys.stderr)
     sys.stdout, sys.stderr = (cast(TextIO, _Tee(stream, capture)) for stream in streams)

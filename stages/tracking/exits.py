@@ -23,7 +23,7 @@ def bad_input_exits() -> Iterator[None]:
 
     So does a file that cannot be read or written: it was named by the user, and the message names it.
 
-    Where nobody reads standard output any more (`| head`), the command ends as others do then, without a word. What a
+    Where nobody reads standard output any more (`| head`), the command ends as other programs do, silently. What a
     terminal's encoding lacks is escaped.
     """
     escape_what_is_lacking()

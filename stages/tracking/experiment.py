@@ -26,7 +26,7 @@ with warnings.catch_warnings():
 
 from repro.files import disk_errors_as_bad_input
 from stages.tracking import machine
-from stages.tracking.capture import capturing
+from stages.tracking.capture import output_capture
 from stages.tracking.observer import RunFolder
 from stages.tracking.runs import ROOT, begin, runs_folder
 
@@ -37,7 +37,7 @@ SETTINGS.DISCOVER_SOURCES = "none"
 SETTINGS.DISCOVER_DEPENDENCIES = "none"
 SETTINGS.HOST_INFO.INCLUDE_CPU_INFO = False
 SETTINGS.HOST_INFO.INCLUDE_GPU_INFO = False
-SETTINGS.CAPTURE_MODE = "no"  # `capturing` does it: Sacred's capture loses the last lines of a failed run
+SETTINGS.CAPTURE_MODE = "no"  # `output_capture` does it: Sacred's capture loses the last lines of a failed run
 SETTINGS.CONFIG.ENFORCE_KEYS_MONGO_COMPATIBLE = False  # the copy to Mongo takes care of keys
 
 # Sacred asks `inspect.stack` for its caller's globals, and that walks through every loaded module: 0.1 s with torch.
@@ -59,10 +59,10 @@ def run_recorded(
         with disk_errors_as_bad_input(runs):
             folder, lock, continued = begin(runs, stage, cell, config)
         stack.enter_context(lock)
-        capture = stack.enter_context(capturing())
+        capture = stack.enter_context(output_capture())
         stack.enter_context(_logging_to_stderr())
         observer = RunFolder(folder, capture, continued)
-        stack.enter_context(_mirrored(observer))
+        stack.enter_context(_copy_to_mongo(observer))
         return _run_observed(_experiment(function, settings, stage), config, observer)
 
 
@@ -131,7 +131,7 @@ def _logging_to_stderr() -> Iterator[None]:
 
 
 @contextmanager
-def _mirrored(observer: RunFolder) -> Iterator[None]:
+def _copy_to_mongo(observer: RunFolder) -> Iterator[None]:
     """Copy the run to REPRO_MONGO_URL while it goes on, where that is set."""
     url = os.environ.get("REPRO_MONGO_URL")
     if not url:

@@ -9,7 +9,7 @@ from pymongo.database import Database
 from pymongo.errors import PyMongoError
 
 from repro.errors import BadInput
-from stages.tracking.mongo import connected, copy_run
+from stages.tracking.mongo import copy_run, mongo_database
 
 LAST_COPY_SECONDS = 10.0
 
@@ -45,7 +45,7 @@ class Mirror:
 
     def _copy_when_due(self) -> None:
         try:
-            with connected(self._url) as database:
+            with mongo_database(self._url) as database:
                 while True:
                     self._due.wait()
                     self._due.clear()

@@ -44,7 +44,7 @@ TIMES = ("start_time", "stop_time", "heartbeat")
 
 
 @contextmanager
-def connected(url: str) -> Iterator[Database[dict[str, Any]]]:
+def mongo_database(url: str) -> Iterator[Database[dict[str, Any]]]:
     """Open the database that the URL names (`sacred` where it names none); raises BadInput where it is no Mongo URL.
 
     The URL may hold a password anywhere, and pymongo quotes it: no message has a part of it or of pymongo's words.
@@ -73,20 +73,20 @@ def connected(url: str) -> Iterator[Database[dict[str, Any]]]:
 
 
 def hosts(url: str) -> str:
-    """The server's name for people: the hosts of a URL that `connected` takes, and nothing else of it."""
+    """The server's name for people: the hosts of a URL that `mongo_database` takes, and nothing else of it."""
     return re.split("[/?]", url.partition("://")[2])[0].rpartition("@")[2]
 
 
 def state(folder: Path) -> str:
     """A digest of the sizes and times of the run's files: another one means that there is something to copy."""
-    seen = []
+    found = []
     for place in (folder, folder / "artifacts"):
         for entry in os.scandir(place) if place.is_dir() else ():
             with suppress(FileNotFoundError):  # the temporary name of a file that is being written
                 if entry.is_file() and not entry.name.startswith("."):
                     status = entry.stat()
-                    seen.append(f"{place.name}/{entry.name} {status.st_size} {status.st_mtime_ns}")
-    return hashlib.sha256("\n".join(sorted(seen)).encode(errors="surrogateescape")).hexdigest()[:16]
+                    found.append(f"{place.name}/{entry.name} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(sorted(found)).encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def copied_states(database: Database[dict[str, Any]]) -> dict[str, str]:

@@ -54,7 +54,7 @@ class RunFolder(FileStorageObserver):
 
     def heartbeat_event(self, info: dict[str, Any], captured_out: str, beat_time: datetime, result: Any) -> None:
         """Bring the record up to date."""
-        with self._writing():
+        with self._disk_errors_as_warnings():
             super().heartbeat_event(info, captured_out, beat_time, result)
         self.after_beat()
 
@@ -63,7 +63,7 @@ class RunFolder(FileStorageObserver):
         for name, series in metrics_by_name.items():
             rows = zip(series["steps"], series["values"], series["timestamps"], strict=True)
             self._unsaved += [(name, int(step), float(value), time.isoformat()) for step, value, time in rows]
-        with self._writing():
+        with self._disk_errors_as_warnings():
             self._save_scalars()
 
     def _save_scalars(self) -> None:
@@ -71,7 +71,7 @@ class RunFolder(FileStorageObserver):
         self._unsaved = []
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _disk_errors_as_warnings(self) -> Iterator[None]:
         """Where the disk refuses, say so and let the run go on: Sacred would drop an observer that raises."""
         try:
             with self._lock:
@@ -81,27 +81,27 @@ class RunFolder(FileStorageObserver):
 
     def artifact_event(self, name: str, filename: str, metadata: Any = None, content_type: Any = None) -> None:
         """Copy a file into the record's own folder for them, where it cannot hide a file of the record."""
-        with self._writing():
+        with self._disk_errors_as_warnings():
             self._copy(Path(filename), self.folder / "artifacts" / name)
             if name not in self.run_entry["artifacts"]:
                 self.run_entry["artifacts"].append(name)
             self.save_json(self.run_entry, "run.json")
 
     def completed_event(self, stop_time: datetime, result: Any) -> None:
-        with self._writing():
+        with self._disk_errors_as_warnings():
             self._finish()
             super().completed_event(stop_time, result)
             seal(self.folder)
             link_outputs(self.folder, result)
 
     def interrupted_event(self, interrupt_time: datetime, status: str) -> None:
-        with self._writing():
+        with self._disk_errors_as_warnings():
             self._finish()
             super().interrupted_event(interrupt_time, status)
             seal(self.folder)
 
     def failed_event(self, fail_time: datetime, fail_trace: list[str]) -> None:
-        with self._writing():
+        with self._disk_errors_as_warnings():
             self._finish()
             super().failed_event(fail_time, fail_trace)
             seal(self.folder)

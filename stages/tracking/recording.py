@@ -29,12 +29,7 @@ class Log(Protocol):
 
 
 def record(
-    function: Callable[[Settings, Log], Result],
-    settings: Settings,
-    *,
-    stage: str,
-    cell: str,
-    runs: Path | None = None,
+    function: Callable[[Settings, Log], Result], settings: Settings, *, stage: str, cell: str, runs: Path | None = None
 ) -> Result:
     """Call `function(settings, log)` as a recorded run of this stage and cell, and give its result.
 
@@ -52,13 +47,13 @@ def record(
     config = {"seed": 0, **plain(values)}
     with bad_input_exits(), signals_exit():
         if is_follower():
-            with _output_dropped():
+            with _drop_output():
                 return experiment.run_unrecorded(function, settings, config)
         return experiment.run_recorded(function, settings, config, stage, cell, runs)
 
 
 @contextlib.contextmanager
-def _output_dropped() -> Iterator[None]:
+def _drop_output() -> Iterator[None]:
     """Drop the output and warnings of a rank that does not record; its errors stay."""
     warnings.simplefilter("ignore")
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):

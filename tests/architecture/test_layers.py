@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from stages.settings.code import Code
+from tests.paths import ROOT, sources
 
-ROOT = Path(__file__).resolve().parents[2]
 FOUNDATION = {"cards", "errors", "files", "options", "paths"}
 # Each package may import itself, the foundation, and what is listed.
 MAY_IMPORT = {
@@ -67,6 +67,19 @@ def test_the_library_is_deaf(file: Path) -> None:
     printed = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) == "print"]
     assert not imported & FORBIDDEN_LIBRARIES
     assert not printed, f"{file} prints in lines {printed}; log or yield instead"
+
+
+def test_what_a_module_keeps_to_itself_is_taken_by_no_other() -> None:
+    """A leading underscore; of DVC one file alone takes such names. Stages know no tool."""
+    files = sources()
+    assert len(files) > 300
+    for file in files:
+        tree = ast.parse((ROOT / file).read_text())
+        taken = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        named = {f"{node.module}.{alias.name}" for node in taken for alias in node.names}
+        hidden = {name for name in named if "._" in name} - {name for name in named if name.startswith("__future__")}
+        assert all(name.startswith("dvc.") and file == Path("tools/scheduling/pipeline.py") for name in hidden), hidden
+        assert not (file.parts[0] == "stages" and any(name.startswith("tools.") for name in named)), file
 
 
 def _name(node: ast.expr) -> str:

@@ -6,23 +6,30 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from dvc.repo import Repo
 
+from repro.options import checked
 from repro.report.layout import TABLES
 from repro.report.needs import required_cells
 from repro.results.published import read_published
+from repro.training.pretrain import Pretraining
+from stages.settings import grid, params
 from stages.settings.code import DECIDES_NOTHING, Code
 from stages.settings.files import plain
-from stages.settings.grid import read_grid
-from stages.settings.params import read_params
+from stages.settings.grid import Grid, read_grid
+from stages.settings.params import Params, read_params
 from stages.settings.resolving import Resolver
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
+FILES = {"params": "params.yaml", "grid": "paper/grid.yaml"}
 STAGES = ("splits", "episodes", "pretrain", "train", "evaluate", "summary", "paper")
 STARTS = {  # the modules that running a stage begins with
     stage: [f"stages.{stage}", *(["repro.methods.castle"] if stage in ("train", "evaluate") else [])]
@@ -43,15 +50,14 @@ for stage, modules in json.loads(sys.argv[1]).items():
 """
 
 
-def planned(root: Path) -> dict[str, dict[str, object]]:
-    """What `plan` writes for every stage of a checkout, its code read from there."""
-    resolver = Resolver(read_params(ROOT / "params.yaml"), read_grid(ROOT), root)
-    return {f"{stage}/{name}": plain(settings) for stage, name, settings in resolver.all()}
+def planned(chosen: Params, lines: Grid) -> dict[str, dict[str, object]]:
+    """What `plan` writes for every stage."""
+    return {f"{stage}/{name}": plain(settings) for stage, name, settings in Resolver(chosen, lines, ROOT).all()}
 
 
 @cache
 def ours() -> dict[str, dict[str, object]]:
-    return planned(ROOT)
+    return planned(read_params(ROOT / FILES["params"]), read_grid(ROOT))
 
 
 @cache
@@ -86,14 +92,25 @@ def methods() -> list[str]:
 
 
 def defaults_in(source: str) -> list[ast.Constant]:
-    """The default values of a file, the last first: of arguments, of fields, of classes and of the module."""
-    found = []
+    """The numbers, words and truth values in the defaults of a file, the last first.
+
+    Defaults are those of arguments and fields, and whatever a module, a class or a function gives a name.
+    """
+    found: dict[tuple[int, int], ast.Constant] = {}
     for node in ast.walk(ast.parse(source)):
-        values = [*node.args.defaults, *node.args.kw_defaults] if isinstance(node, ast.FunctionDef) else []
+        values: list[ast.expr | None] = []
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            values = [*node.args.defaults, *node.args.kw_defaults]
         if isinstance(node, ast.AnnAssign | ast.Assign):
             values = [node.value]
-        found += [value for value in values if isinstance(value, ast.Constant) and value.value is not ...]
-    return sorted(found, key=lambda value: (value.lineno, value.col_offset), reverse=True)
+        for value in filter(None, values):
+            in_text = {
+                id(part) for text in ast.walk(value) if isinstance(text, ast.JoinedStr) for part in ast.walk(text)
+            }
+            for each in ast.walk(value):
+                if isinstance(each, ast.Constant) and each.value is not ... and id(each) not in in_text:
+                    found[each.lineno, each.col_offset] = each
+    return [found[place] for place in sorted(found, reverse=True)]
 
 
 def with_other_defaults(source: str) -> str:
@@ -149,6 +166,51 @@ def modules_of(key: str, settings: dict[str, object]) -> list[str]:
         modules.append(f"repro.methods.{name}")
         name = method_class(str(name)).base_method
     return modules
+
+
+MODULES = (grid.__name__, params.__name__)
+# What params.yaml and the grid need not say, each with another value than its default.
+NOT_SAID: dict[str, Any] = {
+    "grid trained mini-castle-5shot seen": True,
+    "grid trained mini-castle-1shot overlap": [25],
+    "grid trained mini-castle-1shot options": {"ratio": 0.5},
+    "grid trained mini-castle-1shot training": {"lr": 0.5},
+    "params own options": {"ratio": 0.5},
+    "params own training": {"lr": 0.5},
+    "params backbone options": {"final_activation": False},
+    "params pretraining classifiers standard options": {"temperature": 0.25},
+    "params pretraining classifiers standard backbone": {"final_activation": False},
+    "params datasets mini episodes": {"query": 3},
+    "params datasets mini backbone": {"name": "castle_convnet4"},
+    "params datasets mini pretraining": {"epochs": 1},
+    "params datasets mini training": {"lr": 0.5},
+    "params methods castle options": {"ratio": 0.5},
+    "params methods castle training": {"lr": 0.5},
+    "params methods castle limit": 7,
+    "params paper rows": ["teen"],
+}
+
+
+def test_every_default_of_params_and_grid_is_tried() -> None:
+    """Those of the library are above; `machine` decides nothing, and no settings file has it."""
+    classes = [each for module in (grid, params) for each in vars(module).values() if is_dataclass(each)]
+    found = [one for each in classes if each.__module__ in MODULES for one in fields(each)]
+    defaults = {one.name for one in found if one.default is not MISSING or one.default_factory is not MISSING}
+    of_library = {one.name for one in fields(Pretraining)}
+    assert defaults - of_library - {"own"} == {path.split()[-1] for path in NOT_SAID}
+
+
+@pytest.mark.parametrize("path", NOT_SAID)
+def test_another_default_in_params_or_grid_changes_settings(path: str) -> None:
+    files = {name: yaml.safe_load((ROOT / file).read_text()) for name, file in FILES.items()}
+    *outer, last = path.split()
+    inner = files
+    for key in outer:
+        inner = inner[key]
+    new = NOT_SAID[path]
+    inner[last] = {**inner.get(last, {}), **new} if isinstance(new, dict) else new
+    chosen = checked(Params, files["params"], "params"), checked(Grid, files["grid"], "grid")
+    assert planned(*chosen) != ours()
 
 
 def test_an_edit_of_the_report_or_of_training_re_runs_no_dataset() -> None:

@@ -20,10 +20,13 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 Damage = Callable[[Path], object]
 LINES = {"CASTLE": "mini-castle-1shot", "KNN": "mini-mc_knn-1shot", "ADAPTED": "mini-castle_adapted-1shot"}
 Row = tuple[Damage, str, str]  # what is wrong, the command, words of the answer
+Refused = tuple[Damage, str]  # the same where all rows of a table have one command, such as:
+PLAN = "stages plan"
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,13 @@ def contents(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 # What can be wrong with a workspace
+
+
+class RunsCode:
+    """Unpickling this the usual way would make a folder."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, ("ran",)
 
 
 def nothing(folder: Path) -> None:

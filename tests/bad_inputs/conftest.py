@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.bad_inputs.asking import ROOT, Row, ask, contents
+from tests.bad_inputs.asking import Damage, ask, contents
 from tests.conftest import note_origin, write_tiny_dataset
+from tests.paths import ROOT
 from tests.pipeline.small_params import small_grid, small_params
 
 COMMANDS = "stages plan && stages episodes mini && stages pretrain mini-standard && stages evaluate mini-mc_knn-1shot"
@@ -42,11 +43,10 @@ def workspace(sound: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def judge(workspace: Path, bad_inputs) -> Callable[[Row], None]:
+def judge(workspace: Path, bad_inputs) -> Callable[..., None]:
     """Spoil, ask, and require one sentence, a telling exit code, and a workspace left as it was."""
 
-    def judge_row(row: Row) -> None:
-        damage, command, expected = row
+    def judge_row(damage: Damage, command: str, expected: str) -> None:
         damage(workspace)
         before = contents(workspace)
         bad_inputs.tried()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_inputs.asking import ROOT, Answer, Damage, contents, cut, gone, nothing, params, several, written
+from tests.bad_inputs.asking import Answer, Damage, contents, cut, gone, nothing, params, several, written
+from tests.paths import ROOT
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("forked_stages")]
 MODEL = "models/pretrained/mini-standard/0"
@@ -45,18 +46,14 @@ TABLE: dict[str, tuple[Damage, str, str]] = {
         MEASURE,
         "embeddings.safetensors: content is",
     ),
-    "truncated weights": (
-        cut(f"{MODEL}/model.safetensors"),
-        "train mini-protonet-1shot",
-        "model.safetensors",
-    ),
+    "truncated weights": (cut(f"{MODEL}/model.safetensors"), "train mini-protonet-1shot", "model.safetensors"),
 }
 
 
 def launch(folder: Path, words: list[str]) -> Answer:
     command = [sys.executable, "-m", "stages", *words]
-    told = os.environ | {"DVC_ROOT": str(folder), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=folder, env=told, capture_output=True, text=True, check=False)
+    environment = os.environ | {"DVC_ROOT": str(folder), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return Answer(done.returncode, done.stderr)
 
 

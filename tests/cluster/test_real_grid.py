@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from repro import paths
-from tests.cluster.toy import BIN, ROOT, call, driver
+from tests.cluster.toy import BIN, call, driver
+from tests.paths import ROOT
 from tests.pipeline.workspace import digests, make_workspace
 
 pytestmark = pytest.mark.timeout(1500)

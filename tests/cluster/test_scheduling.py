@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.toy import call, driver, environment, make, serial, wait_for
+from tests.cluster.toy import call, driver, environment, make, serial
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.timeout(120)
 RAY, HERE = "tools/cluster", "tools/repro"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.toy import ROOT, wait_for
+from tests.paths import ROOT
+from tests.waiting import wait_for
 
 SBATCH = """#!/bin/bash
 printf '%s\\n' "$@" > asked

@@ -4,8 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,10 +123,3 @@ def serial(folder: Path) -> Path:
     shutil.copytree(folder, copy, ignore=made)
     call(copy, "dvc", "repro", "--quiet")
     return copy
-
-
-def wait_for(true: Callable[[], object], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "nothing happened"
-        time.sleep(0.05)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from repro.editions.edition import EDITIONS, Edition
-from tests.pipeline.workspace import ROOT, make_workspace
+from tests.paths import ROOT
+from tests.pipeline.workspace import make_workspace
 from tools.editions.keeping import keep
 
 NAME = "small"

@@ -20,6 +20,7 @@ from repro.files import seal
 from repro.results.records import MEASURES, RECORDS, read_records
 from repro.results.store import Cell, Reading, Replicate, Sample
 from tests.editions.conftest import NAME
+from tests.paths import ROOT
 from tools.editions import dictionary
 from tools.editions.command import perform
 from tools.editions.findings import findings
@@ -27,7 +28,6 @@ from tools.editions.pages import COUNTS, MATRIX, between, matrix, page, pages, v
 from tools.editions.rebuilding import RENDERED
 
 pytestmark = pytest.mark.timeout(1200)
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_clone_without_records_rebuilds_every_byte_of_the_paper(
@@ -265,6 +265,6 @@ def test_the_dictionary_is_worth_the_paired_difference_to_the_cell_without_one()
         return Sample({seed: Replicate(values + seed, f"tasks {seed}") for seed in range(3)})
 
     found = dictionary.gains(whole, lacking, sample)
-    assert [each and round(each.mean, 6) for each in found] == [3.0] * len(dictionary.MEASURES)
+    assert [each and round(each.mean, 6) for each in found] == [3.0] * len(dictionary.COLUMNS)
     assert all(each and each.wide < 1e-6 for each in found), "paired: what the tasks share is no noise"
-    assert {reading.measure for reading in dictionary.readings([lacking])} == set(dictionary.MEASURES)
+    assert {reading.measure for reading in dictionary.readings([lacking])} == set(dictionary.COLUMNS)

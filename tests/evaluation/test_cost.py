@@ -15,9 +15,9 @@ from repro.evaluation.cell import CPU
 from repro.evaluation.protocol import generalised
 from repro.methods.base import Scorer
 from repro.methods.castle import Castle
+from tests.paths import ROOT
 from tools.benchmarks import evaluation as bench
 
-ROOT = Path(__file__).resolve().parents[2]
 LIST, MEMORY_MB = 8000, 16
 OUTPUTS_MB = 2  # twenty measures of 8000 tasks
 CLEAR = Path("/proc/self/clear_refs")

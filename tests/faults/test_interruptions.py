@@ -17,7 +17,8 @@ from stages.tracking.files import read_scalars
 from tests.counting import Count
 from tests.faults.scene import Scene
 from tests.tracking import toy
-from tests.tracking.conftest import only_run, read, wait_for
+from tests.tracking.conftest import only_run, read
+from tests.waiting import wait_for
 
 
 @pytest.mark.timeout(1200)
@@ -38,7 +39,7 @@ def test_an_interrupted_training_is_recorded_and_leaves_no_partial_file(
     before = set((scene.folder / "runs").iterdir())
     running = scene.start(stage)
     checkpoints = scene.folder / "checkpoints" / "mini-castle-1shot-0"
-    wait_for(lambda: list(checkpoints.glob("step-*")), seconds=300)
+    wait_for(lambda: list(checkpoints.glob("step-*")))
     running.signal(number)
     assert running.wait(300) == 128 + number
     assert "Traceback" not in running.said()

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.counting import Count
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 WRITE = """
 import resource, sys
 from pathlib import Path

@@ -30,7 +30,7 @@ from stages.settings.params import Params
 from stages.settings.planned import asked
 from stages.settings.yaml_files import parse
 from stages.tracking import recorded_runs
-from stages.tracking.mongo import connected, copy_run, hosts
+from stages.tracking.mongo import copy_run, hosts, mongo_database
 from stages.tracking.runs import begin
 from tests.pipeline.small_params import small_grid, small_params
 from tests.preparation import test_decoding
@@ -272,7 +272,7 @@ def test_mongo_urls(before: str, secret: str, after: str) -> None:
         f"mongodb://h/?proxyPassword={secret}{after}",
     ):
         try:
-            with connected(url):
+            with mongo_database(url):
                 assert secret not in hosts(url) or "@" not in url
         except BadInput as error:
             assert secret not in str(error)
@@ -281,7 +281,7 @@ def test_mongo_urls(before: str, secret: str, after: str) -> None:
 @pytest.mark.parametrize("after", ["@h", "@h/db", "@h.com/db?w=1", "x@h,i/db"])
 def test_a_password_with_a_slash_is_no_host(after: str) -> None:
     url = f"mongodb://user:12/s3cret{after}"
-    with pytest.raises(BadInput, match="write a / of a password as %2F") as found, connected(url):
+    with pytest.raises(BadInput, match="write a / of a password as %2F") as found, mongo_database(url):
         pass
     assert "s3cret" not in str(found.value) and "user:12" not in str(found.value)
 

@@ -6,8 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,9 @@ import pytest
 
 from stages.launching import forkserver
 from tests.counting import Count
+from tests.paths import ROOT
+from tests.waiting import wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
 PROBE = """
 import os, sys, time
 print(f"probe {sys.argv[1:]} {os.getcwd()} {os.environ['MARK']} {sys.stdin.read() if sys.argv[1] == 'read' else ''}")
@@ -64,7 +64,7 @@ def owner(monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
     with subprocess.Popen([sys.executable, "-c", OWNER], cwd=ROOT, **PIPES) as process:
         assert process.stdout
         address = process.stdout.readline().strip()
-        wait_until(lambda: Path(address).exists())
+        wait_for(lambda: Path(address).exists())
         monkeypatch.setenv(forkserver.ADDRESS, address)
         yield process
         process.kill()
@@ -83,7 +83,7 @@ def start_sleeping(folder: Path) -> tuple[Process, int]:
     """A stage's command and its process, which sleeps."""
     started = subprocess.Popen(command("summary", "sleep"), cwd=folder, **PIPES)
     mark = folder / "pid"
-    wait_until(lambda: mark.exists() and mark.read_text())
+    wait_for(lambda: mark.exists() and mark.read_text())
     return started, int(mark.read_text())
 
 
@@ -94,13 +94,6 @@ def parent_of_stage(folder: Path) -> int:
 
 def gone(process: int) -> bool:
     return not Path(f"/proc/{process}").exists()
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("served", [True, False])
@@ -153,7 +146,7 @@ def test_a_signal_to_the_command_ends_the_stage(workspace: Path, owner: Process,
     started.send_signal(number)
     started.communicate(timeout=120)
     assert started.returncode != 0
-    wait_until(lambda: gone(stage))
+    wait_for(lambda: gone(stage))
 
 
 def test_a_killed_stage_is_told_as_such(workspace: Path, owner: Process, faults: Count) -> None:
@@ -174,7 +167,7 @@ def test_server_and_stages_end_with_their_owner(workspace: Path, owner: Process,
     {"kill": owner.kill, "terminate": owner.terminate, "return": owner.stdin.close}[ending]()
     started.communicate(timeout=120)
     assert started.returncode != 0
-    wait_until(lambda: gone(stage) and gone(server) and not folder.exists())
+    wait_for(lambda: gone(stage) and gone(server) and not folder.exists())
 
 
 # A server that cannot be used

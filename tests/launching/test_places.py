@@ -7,13 +7,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from stages.launching import places
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 USER = """
 import os, time
 from stages.launching.places import place
@@ -41,7 +40,7 @@ def user() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def two_places(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with places.shared([{"WHO": "first"}, {"WHO": "second"}]) as room:
+    with places.offer_places([{"WHO": "first"}, {"WHO": "second"}]) as room:
         monkeypatch.setenv(places.FOLDER, room[places.FOLDER])
         monkeypatch.setenv("WHO", "")
         yield

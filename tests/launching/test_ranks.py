@@ -5,68 +5,28 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
 from repro.errors import BadInput
 from stages.launching import ranks
-from tests.pipeline.small_params import small_grid, small_params
+from tests.launching.commands import new_workspace, plan, stage, start
+from tests.waiting import SECONDS, wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
 PRETRAIN, TRAIN = ("pretrain", "mini-standard"), ("train", "mini-castle-1shot")
 PRETRAINED, MODEL = "models/pretrained/mini-standard/0", "models/cells/mini-castle-1shot/0"
-SECONDS = 400.0  # for anything to happen; a loaded machine is slow
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("forked_stages")]
-
-
-def start(folder: Path, *command: str) -> subprocess.Popen[str]:
-    """Start a command in the workspace; its runs are recorded there."""
-    environment = os.environ | {"DVC_ROOT": str(folder), "OMP_NUM_THREADS": "1"}
-    options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-m", *command], cwd=folder, env=environment, **options)
-
-
-def stage(folder: Path, *arguments: str, code: int = 0) -> str:
-    """Run a stage to its end and give what it wrote to standard error."""
-    process = start(folder, "stages", *arguments)
-    out, error = process.communicate(timeout=SECONDS)
-    assert process.returncode == code, f"{out}\n{error}"
-    return error
-
-
-def configure(folder: Path, *, steps: int = 4, **machine: Any) -> None:
-    params = small_params()
-    params["machine"] |= machine
-    params["methods"]["castle"]["training"]["steps"] = steps
-    (folder / "params.yaml").write_text(yaml.safe_dump(params))
-    (folder / "paper").mkdir(exist_ok=True)
-    (folder / "paper" / "grid.yaml").write_text(yaml.safe_dump(small_grid()))
-    stage(folder, "plan")
 
 
 def copied(source: Path, target: Path) -> Path:
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("runs", "__pycache__"))
     return target
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    """Wait for something and give it."""
-    deadline = time.monotonic() + SECONDS
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return found
 
 
 def ranks_of(folder: Path) -> dict[str, int]:
@@ -96,10 +56,7 @@ def recorded(folder: Path, name: str) -> list[dict[str, Any]]:
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data and both trainings, in one process."""
     folder = tmp_path_factory.mktemp("alone")
-    for name in ("repro", "stages"):
-        copied(ROOT / name, folder / name)
-    shutil.copy(ROOT / "requirements.lock", folder)
-    configure(folder)
+    plan(new_workspace(folder))
     for arguments in (("splits", "mini"), ("episodes", "mini"), PRETRAIN, TRAIN):
         stage(folder, *arguments)
     return folder
@@ -123,9 +80,9 @@ def assert_alike(one: Path, other: Path) -> None:
 
 
 def test_two_ranks_train_what_one_process_does_and_only_one_records(alone: Path, workspace: Path) -> None:
-    configure(workspace, processes=2)
+    plan(workspace, processes=2)
     shutil.rmtree(workspace / PRETRAINED)
-    said = stage(workspace, *PRETRAIN).splitlines()
+    said = stage(workspace, *PRETRAIN)[1].splitlines()
     assert len(said) == len(set(said)), "more than one rank speaks"
     assert_alike(alone / PRETRAINED, workspace / PRETRAINED)
     (run,), (single,) = recorded(workspace, "pretrain"), recorded(alone, "pretrain")
@@ -140,7 +97,7 @@ def test_two_ranks_train_what_one_process_does_and_only_one_records(alone: Path,
 def test_two_nodes_meet_at_the_endpoint(alone: Path, workspace: Path) -> None:
     with socket.create_server(("localhost", 0)) as free:
         port = free.getsockname()[1]
-    configure(workspace, nodes=2, endpoint=f"localhost:{port}")
+    plan(workspace, nodes=2, endpoint=f"localhost:{port}")
     where = ("--nnodes=2", "--node-rank=1", "--nproc-per-node=1", "--master-addr=localhost", f"--master-port={port}")
     follower = start(workspace, "torch.distributed.run", *where, "-m", "stages", *TRAIN)
     stage(workspace, *TRAIN)
@@ -151,16 +108,16 @@ def test_two_nodes_meet_at_the_endpoint(alone: Path, workspace: Path) -> None:
 
 
 def test_several_nodes_without_an_endpoint_are_refused(workspace: Path) -> None:
-    configure(workspace, nodes=2)
-    assert "set machine.endpoint to host:port" in stage(workspace, *TRAIN, code=2)
+    plan(workspace, nodes=2)
+    assert "set machine.endpoint to host:port" in stage(workspace, *TRAIN, code=2)[1]
 
 
 def test_a_failing_rank_fails_the_stage_with_its_traceback(workspace: Path) -> None:
-    configure(workspace, processes=2)
+    plan(workspace, processes=2)
     file = workspace / "repro/training/episodic.py"
     failing = "import os\nif os.environ.get('RANK') == '1':\n    raise OSError('on purpose')\n"
     file.write_text(f"{file.read_text()}\n{failing}")
-    error = stage(workspace, *TRAIN, code=1)
+    _, error = stage(workspace, *TRAIN, code=1)
     assert (
         "error: of 2 ranks failed " in error and "rank 1 with exit code 1" in error and "OSError: on purpose" in error
     )
@@ -169,9 +126,9 @@ def test_a_failing_rank_fails_the_stage_with_its_traceback(workspace: Path) -> N
 
 
 def test_bad_input_is_said_once_for_all_ranks(workspace: Path) -> None:
-    configure(workspace, processes=2)
+    plan(workspace, processes=2)
     (workspace / PRETRAINED / "model.safetensors").write_bytes(b"")
-    error = stage(workspace, *TRAIN, code=2)
+    _, error = stage(workspace, *TRAIN, code=2)
     assert error.count("\n") == 1 and "model.safetensors: content is" in error
 
 
@@ -188,18 +145,18 @@ def test_of_several_failures_a_bad_input_is_said_alone(
 
 
 def test_whatever_is_killed_no_rank_stays_and_the_next_run_resumes(workspace: Path) -> None:
-    configure(workspace, steps=100_000, processes=2)
+    plan(workspace, steps=100_000, processes=2)
     checkpoints = workspace / "checkpoints/mini-castle-1shot-0"
 
     def advanced(*, after: str) -> str:
         """The newest checkpoint, once there is one after this one."""
-        return until(lambda: max((one.name for one in checkpoints.glob("step-*") if one.name > after), default=""))
+        return wait_for(lambda: max((one.name for one in checkpoints.glob("step-*") if one.name > after), default=""))
 
     launcher = start(workspace, "stages", *TRAIN)
     reached = advanced(after="")
     launcher.kill()
     launcher.communicate(timeout=SECONDS)
-    until(lambda: not ranks_of(workspace))
+    wait_for(lambda: not ranks_of(workspace))
 
     launcher = start(workspace, "stages", *TRAIN)
     reached = advanced(after=advanced(after=reached))

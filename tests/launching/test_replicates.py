@@ -4,60 +4,25 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from stages.launching import places
 from stages.settings.machine import Machine
 from stages.tracking import run_folders
 from tests.faults.scene import flip
-from tests.pipeline.small_params import small_grid, small_params
+from tests.launching.commands import new_workspace, plan, stage, start
 from tests.pipeline.workspace import digests
+from tests.waiting import SECONDS, wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
 TRAIN, MODEL = ("train", "mini-castle-1shot"), Path("models/cells/mini-castle-1shot")
 BEFORE = (("splits", "mini"), ("episodes", "mini"), ("pretrain", "mini-standard"))
-SECONDS = 400.0  # for anything to happen; a loaded machine is slow
+plan_two_at_once = partial(plan, replicates=2)
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("forked_stages")]
-
-
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    environment = os.environ | {"DVC_ROOT": str(folder), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "stages", *arguments]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=folder, env=environment, **pipes)
-
-
-def stage(folder: Path, *arguments: str, code: int = 0) -> tuple[str, str]:
-    """Run a stage to its end; gives what it said on both streams."""
-    process = start(folder, *arguments)
-    said = process.communicate(timeout=SECONDS)
-    assert process.returncode == code, said
-    return said
-
-
-def plan(folder: Path, seeds: list[int], steps: int = 4) -> None:
-    params = small_params() | {"seeds": seeds}
-    params["machine"]["replicates"] = 2
-    params["methods"]["castle"]["training"]["steps"] = steps
-    (folder / "params.yaml").write_text(yaml.safe_dump(params))
-    (folder / "paper").mkdir(exist_ok=True)
-    (folder / "paper" / "grid.yaml").write_text(yaml.safe_dump(small_grid()))
-    stage(folder, "plan")
-
-
-def new_workspace(folder: Path) -> Path:
-    for name in ("repro", "stages"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "requirements.lock", folder)
-    return folder
 
 
 def made(folder: Path, seed: int) -> dict[str, str]:
@@ -77,15 +42,6 @@ def runs_of(folder: Path, name: str) -> list[tuple[int, str]]:
         (json.loads((run / "config.json").read_text())["seed"], json.loads((run / "run.json").read_text())["status"])
         for run in found
     ]
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    """Wait for something and give it."""
-    deadline = time.monotonic() + SECONDS
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
 
 
 def processes(folder: Path) -> Iterator[tuple[int, list[str]]]:
@@ -112,11 +68,11 @@ def checkpoint(folder: Path, seed: int) -> list[Path]:
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Seed 0 to the end of a training, and then seed 1 beside it; what was there is checked on the way."""
     folder = new_workspace(tmp_path_factory.mktemp("both"))
-    plan(folder, [0])
+    plan_two_at_once(folder, seeds=[0])
     for arguments in (*BEFORE, TRAIN):
         stage(folder, *arguments)
     before, content = times(folder), made(folder, 0)
-    plan(folder, [0, 1])
+    plan_two_at_once(folder, seeds=[0, 1])
     for arguments in (*BEFORE, TRAIN):
         said, _ = stage(folder, *arguments)
         assert "seed 0 is there and whole" in said
@@ -142,7 +98,7 @@ def test_an_added_seed_computes_only_itself_each_seed_a_run_of_its_own(both: Pat
 
 def test_a_seed_is_the_same_alone_and_beside_another(both: Path, tmp_path: Path) -> None:
     alone = new_workspace(tmp_path)
-    plan(alone, [1])
+    plan_two_at_once(alone, seeds=[1])
     for arguments in (*BEFORE, TRAIN):
         stage(alone, *arguments)
     assert made(alone, 1) == made(both, 1) != made(both, 0)
@@ -159,13 +115,13 @@ def test_several_seeds_run_side_by_side_and_say_who_speaks(workspace: Path, both
 def test_a_killed_replicate_loses_nothing_of_the_other_and_goes_on_to_the_same_bytes(
     workspace: Path, tmp_path: Path
 ) -> None:
-    plan(workspace, [0, 1], steps=60)
+    plan_two_at_once(workspace, seeds=[0, 1], steps=60)
     left_alone = tmp_path / "left alone"
     shutil.copytree(workspace, left_alone)
     stage(left_alone, *TRAIN)
 
-    running = start(workspace, *TRAIN)
-    until(lambda: checkpoint(workspace, 1))
+    running = start(workspace, "stages", *TRAIN)
+    wait_for(lambda: checkpoint(workspace, 1))
     os.kill(child(workspace, 1), signal.SIGKILL)
     _, said = running.communicate(timeout=SECONDS)
     assert running.returncode == 128 + signal.SIGKILL
@@ -181,9 +137,9 @@ def test_a_killed_replicate_loses_nothing_of_the_other_and_goes_on_to_the_same_b
 
 
 def test_a_signal_reaches_every_replicate(workspace: Path) -> None:
-    plan(workspace, [0, 1], steps=100_000)
-    running = start(workspace, *TRAIN)
-    until(lambda: checkpoint(workspace, 0) and checkpoint(workspace, 1))
+    plan_two_at_once(workspace, seeds=[0, 1], steps=100_000)
+    running = start(workspace, "stages", *TRAIN)
+    wait_for(lambda: checkpoint(workspace, 0) and checkpoint(workspace, 1))
     running.send_signal(signal.SIGTERM)
     running.communicate(timeout=SECONDS)
     assert running.returncode == 128 + signal.SIGTERM
@@ -192,18 +148,18 @@ def test_a_signal_reaches_every_replicate(workspace: Path) -> None:
 
 
 def test_no_replicate_outlives_the_command(workspace: Path) -> None:
-    plan(workspace, [0, 1], steps=100_000)
-    running = start(workspace, *TRAIN)
-    until(lambda: checkpoint(workspace, 0) and checkpoint(workspace, 1))
+    plan_two_at_once(workspace, seeds=[0, 1], steps=100_000)
+    running = start(workspace, "stages", *TRAIN)
+    wait_for(lambda: checkpoint(workspace, 0) and checkpoint(workspace, 1))
     running.kill()
     running.communicate(timeout=SECONDS)
-    until(lambda: not list(processes(workspace)))
+    wait_for(lambda: not list(processes(workspace)))
 
 
 def test_a_seed_taken_from_the_list_loses_its_folder_and_damage_is_made_again(both: Path, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     shutil.copytree(both, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    plan(folder, [0])
+    plan_two_at_once(folder, seeds=[0])
     (folder / MODEL / ".1.abcd.partial").mkdir()
     (folder / MODEL / "model.json").write_text("of before there were seeds")
     flip(folder / MODEL / "0" / "model.safetensors")

@@ -5,7 +5,8 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 SPLITS = ("seen", "val", "test")
 CLASSES = {"mini": 10, "tiered": 24, "heterogeneous": 30, "office": 10}  # per split; enough for every group
 IMAGES = {"train": 24, "val": 24, "test": 24, "seen_val": 12, "seen_test": 12}

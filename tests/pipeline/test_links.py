@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipeline.workspace import ROOT, call
+from tests.paths import ROOT
+from tests.pipeline.workspace import call
 from tests.tools.rot import command_in, rot
 from tools.dvc_doctor import Cache, dvc_problems, local_cache, read_outputs
 
@@ -66,7 +67,7 @@ def test_what_was_cached_stays_when_the_stage_runs_again_under_dvc_or_by_hand(pr
     Path("word.txt").write_text("by hand")
     call(project, "python", "make.py")
     cache = local_cache()
-    assert not cache.rotten
+    assert not cache.damaged
     kept = {file.read_text() for file in cache.folder.glob("??/*")}
     assert {"first", "second", "third"} <= kept and "by hand" not in kept
     assert Path("made/0/word").read_text() == "by hand"
@@ -98,4 +99,4 @@ def test_the_datasets_of_the_pipeline_are_shared_and_no_output_was_written_into(
     monkeypatch.chdir(workspace[0])
     copies = local_cache()
     assert [file for file in unshared(copies) if file.is_relative_to("data")] == []  # no test runs these stages again
-    assert not copies.rotten
+    assert not copies.damaged

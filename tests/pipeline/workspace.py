@@ -14,9 +14,9 @@ import pytest
 from repro import paths
 from repro.editions.edition import EDITIONS
 from stages.launching.forkserver import fork_server
+from tests.paths import ROOT
 from tests.pipeline.small_params import write_small
 
-ROOT = Path(__file__).resolve().parents[2]
 USERS = (
     "tests/editions/",
     "tests/faults/",

@@ -27,9 +27,9 @@ from repro.preparation.images import RawImage, read_content, shared_contents, wi
 from repro.preparation.packing import BLOCK, pack, work_folder
 from repro.preparation.sources import collect
 from tests.counting import Count
+from tests.paths import ROOT
 from tests.preparation.raw_trees import encoded, folder_tree, put
 
-ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 FOLDER_OPTIONS = {"classes": [3, 2, 2], "extra": 4}
 
@@ -70,11 +70,11 @@ def test_two_packs_are_equal_to_the_byte_whatever_the_number_of_workers(tree: Pa
 
 
 def test_progress_ends_at_the_total(tree: Path, tmp_path: Path):
-    heard: list[tuple[int, int]] = []
-    pack(folder_collection(tree), tmp_path / "out", size=10, progress=lambda done, total: heard.append((done, total)))
-    assert heard[0] == (0, 210)
-    assert heard[-1] == (210, 210)
-    assert heard == sorted(heard)
+    calls: list[tuple[int, int]] = []
+    pack(folder_collection(tree), tmp_path / "out", size=10, progress=lambda done, total: calls.append((done, total)))
+    assert calls[0] == (0, 210)
+    assert calls[-1] == (210, 210)
+    assert calls == sorted(calls)
 
 
 def test_a_large_jpeg_decoded_at_reduced_scale_stays_close_to_the_full_decode(tmp_path: Path):
@@ -142,9 +142,9 @@ def test_a_changed_source_file_starts_anew(tree: Path, tmp_path: Path):
         pack(collection, tmp_path / "out", size=10, workers=1)
     assert (work_folder(tmp_path / "out") / "journal").read_text()
     bad.write_bytes(whole)
-    heard: list[int] = []
-    pack(folder_collection(tree), tmp_path / "out", size=10, progress=lambda done, total: heard.append(done))
-    assert heard[0] == 0
+    calls: list[int] = []
+    pack(folder_collection(tree), tmp_path / "out", size=10, progress=lambda done, total: calls.append(done))
+    assert calls[0] == 0
     pack(folder_collection(tree), tmp_path / "fresh", size=10)
     assert digest_of(tmp_path / "out") == digest_of(tmp_path / "fresh")
 
@@ -162,9 +162,9 @@ def test_blocks_that_were_damaged_on_disk_are_decoded_again(tree: Path, tmp_path
         stream.write(bytes([last ^ 255]))
     with (work / "journal").open("a") as stream:
         stream.write(json.dumps({"number": 3})[:-4])
-    heard: list[int] = []
-    pack(folder_collection(tree), tmp_path / "out", size=10, progress=lambda done, total: heard.append(done))
-    assert heard[0] == 3 * BLOCK
+    calls: list[int] = []
+    pack(folder_collection(tree), tmp_path / "out", size=10, progress=lambda done, total: calls.append(done))
+    assert calls[0] == 3 * BLOCK
     pack(folder_collection(tree), tmp_path / "fresh", size=10)
     assert digest_of(tmp_path / "out") == digest_of(tmp_path / "fresh")
 
@@ -259,9 +259,9 @@ def test_a_disk_that_fills_up_on_the_way_keeps_finished_work(tree: Path, tmp_pat
         pack(folder_collection(tree), tmp_path / "out", size=10, workers=1)
     monkeypatch.undo()
     assert not (tmp_path / "out").exists()
-    heard: list[int] = []
-    pack(folder_collection(tree), tmp_path / "out", size=10, progress=lambda done, total: heard.append(done))
-    assert heard[0] == 2 * BLOCK
+    calls: list[int] = []
+    pack(folder_collection(tree), tmp_path / "out", size=10, progress=lambda done, total: calls.append(done))
+    assert calls[0] == 2 * BLOCK
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])

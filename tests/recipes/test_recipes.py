@@ -14,7 +14,8 @@ from PIL import Image
 
 from repro import paths
 from repro.editions.edition import EDITIONS
-from tests.pipeline.workspace import ROOT, call, executed
+from tests.paths import ROOT
+from tests.pipeline.workspace import call, executed
 
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("forked_stages")]
 README = (ROOT / "README.md").read_text()
@@ -122,7 +123,7 @@ def test_tests_that_look_at_params_grid_and_layout_stay_green(tmp_path: Path) ->
     tests = [
         "architecture/test_stages.py::test_every_cell_that_the_paper_needs_is_measured",
         "architecture/test_stages.py::test_every_stage_of_dvc_has_its_settings_and_depends_on_them",
-        "bad_inputs/test_params.py::test_wrong_parameters_get_one_sentence[a misspelt dataset]",
+        "bad_inputs/test_params.py::test_wrong_parameters_are_refused_before_anything_runs[a misspelt dataset]",
         "report/test_layout.py",
         "stages/test_scales.py::test_budgets_of_the_embedded_benchmark_reach_no_other_scale",
         "tools/test_costs.py::test_steps_and_images_are_those_of_the_settings",

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
+from tests.paths import ROOT
 from tests.pipeline.small_params import write_small
 
-ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
 

@@ -13,8 +13,9 @@ from repro.errors import BadInput
 from repro.models.device import PLAIN
 from stages.settings.grid import read_grid_file
 from stages.settings.params import Named, read_params
+from tests.paths import ROOT
 from tests.preparation.raw_trees import folder_tree
-from tests.rehearsing.small import ROOT, small_workspace
+from tests.rehearsing.small import small_workspace
 from tools.rehearsing import checks, fitting
 from tools.rehearsing.fitting import Step, advice, fits_in, largest
 from tools.rehearsing.work import Work

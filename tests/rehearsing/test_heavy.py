@@ -12,13 +12,14 @@ from repro.evaluation import validation
 from repro.training import prototypes
 from stages.settings.grid import read_grid_file
 from stages.settings.params import read_params
-from tests.rehearsing.small import ROOT, small_workspace
-from tools.benchmarks.costs import Backbone
+from tests.paths import ROOT
+from tests.rehearsing.small import small_workspace
+from tools.benchmarks.costs import Backbone, batch_of, images_of
 from tools.rehearsing import checks, heavy
 from tools.rehearsing.choosing import Chosen
 from tools.rehearsing.heavy import embed_at_most, heavy_backbones, images_at_most
 from tools.rehearsing.predicting import Rehearsed
-from tools.rehearsing.shortening import batch_of, images_of, short_settings
+from tools.rehearsing.shortening import short_settings
 from tools.rehearsing.sizes import DatasetSize
 from tools.rehearsing.work import Work
 

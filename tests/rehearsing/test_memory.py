@@ -9,7 +9,8 @@ import torch
 
 from stages.settings.grid import read_grid_file
 from stages.settings.params import read_params
-from tests.rehearsing.small import ROOT, small_workspace
+from tests.paths import ROOT
+from tests.rehearsing.small import small_workspace
 from tools.rehearsing import memory
 from tools.rehearsing.child import is_out_of_memory
 from tools.rehearsing.choosing import Chosen

@@ -4,11 +4,13 @@ import pytest
 
 from stages.settings.grid import read_grid_file
 from stages.settings.params import read_params
-from tests.rehearsing.small import ROOT, small_workspace
+from tests.paths import ROOT
+from tests.rehearsing.small import small_workspace
+from tools.benchmarks.costs import batch_of, images_of
 from tools.rehearsing.choosing import Chosen
 from tools.rehearsing.measuring import Bar, Measured
 from tools.rehearsing.predicting import Predictor, Rehearsed
-from tools.rehearsing.shortening import batch_of, images_of, sample_of
+from tools.rehearsing.shortening import sample_of
 from tools.rehearsing.sizes import DatasetSize, drawn_images, drawn_size
 from tools.rehearsing.work import Work
 

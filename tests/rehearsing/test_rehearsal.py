@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.paths import ROOT
 from tests.pipeline.workspace import digests
 from tests.preparation.raw_trees import folder_tree
-from tests.rehearsing.small import ENVIRONMENT, ROOT, command, rehearse, small_workspace
+from tests.rehearsing.small import ENVIRONMENT, command, rehearse, small_workspace
 
 pytestmark = pytest.mark.timeout(1800)  # a rehearsal and then the stages in full
 KINDS = ("splits", "episodes", "pretrain", "train", "evaluate", "summary", "paper")

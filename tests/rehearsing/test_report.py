@@ -7,7 +7,8 @@ import pytest
 
 from stages.settings.grid import read_grid_file
 from stages.settings.params import read_params
-from tests.rehearsing.small import ROOT, small_workspace
+from tests.paths import ROOT
+from tests.rehearsing.small import small_workspace
 from tools.rehearsing.choosing import Chosen
 from tools.rehearsing.measuring import Bar, Measured
 from tools.rehearsing.predicting import Predictor, Rehearsed

@@ -15,11 +15,7 @@ from repro.results.origins import ORIGIN
 from repro.results.records import KEYS, MEASURES, read_records, summarise, write_json, write_records
 from repro.results.store import Cell
 
-OF_PROTOCOL = {
-    "gfsl": MEASURES[:18],
-    "fsl": ["u_u", "sel_u_u"],
-    "seen": ["syn_s", "proto_s", "many_s"],
-}
+OF_PROTOCOL = {"gfsl": MEASURES[:18], "fsl": ["u_u", "sel_u_u"], "seen": ["syn_s", "proto_s", "many_s"]}
 UNSEEN = {"mini": 20, "tiered": 60, "heterogeneous": 100, "office": 25}
 VAL = 16
 SEEN = {"mini": 64, "tiered": 120, "heterogeneous": 100, "office": 25}

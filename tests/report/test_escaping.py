@@ -17,7 +17,7 @@ from repro.report.details import Details
 from repro.report.diagrams import as_svg, as_tikz, read_scene
 from repro.report.facts import Benchmark, Methods
 from repro.report.html import render_report
-from repro.report.measures import MEASURES, Measure, MeasuresRow
+from repro.report.measures import MEASURE_LABELS, Measure, MeasuresRow
 from repro.report.tables import DASH, RowView, TableView
 from repro.report.templates import Markup, markdown, markdown_environment, tex, tex_environment
 from repro.results.origins import Step
@@ -121,7 +121,7 @@ def test_the_report_shows_hostile_text_as_text(methods: int) -> None:
         figures=[],
         claims=[],
         cells=[cell],
-        measures=[MeasuresRow(measured.name, "gfsl", 5, 1, 1, (number, *[None] * (len(MEASURES) - 1)))],
+        measures=[MeasuresRow(measured.name, "gfsl", 5, 1, 1, (number, *[None] * (len(MEASURE_LABELS) - 1)))],
         details=Details((dataset,), {measured.name: (Course(0, HOSTILE, (), ()),)}),
         distributions={HOSTILE: {"seeds": {HOSTILE: HOSTILE}}},
         methods=Methods({HOSTILE: MethodCard(HOSTILE, HOSTILE, HOSTILE)}),

@@ -14,7 +14,8 @@ from repro.report.figure_layout import DIAGRAMS, FIGURES
 from repro.report.layout import TABLES
 from repro.report.needs import required_cells
 from repro.results.paper_claims import CLAIMS, DESCRIBED
-from tests.report.conftest import BENCHMARK, MISSING, OF_BEFORE, PAPER, ROOT, Paper, render
+from tests.paths import ROOT
+from tests.report.conftest import BENCHMARK, MISSING, OF_BEFORE, PAPER, Paper, render
 
 
 def test_every_file_is_written(paper: Paper) -> None:

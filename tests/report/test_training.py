@@ -6,7 +6,7 @@ import numpy as np
 
 from repro.report.floor import floor_warnings
 from repro.results.store import Cell, Results
-from repro.results.tuning import Budget, Outcome, PretrainingBudget, Rung, Tuning
+from repro.results.tuning import Budget, PretrainingBudget, Rung, TrialOutcome, Tuning
 from tests.report.conftest import KNOWN, render
 from tests.report.synthetic import write_cell
 
@@ -22,11 +22,11 @@ def test_a_trained_method_below_the_untrained_floor_is_a_warning(tmp_path: Path)
 
 
 def test_budgets_are_shown_where_some_were_chosen(tmp_path: Path) -> None:
-    outcomes = (Outcome(hm=50.0, cal_hm=50.0, ausuc=40.0),)
+    outcomes = (TrialOutcome(hm=50.0, cal_hm=50.0, ausuc=40.0),)
     rungs = (Rung(steps=500, outcomes=outcomes), Rung(steps=1000, outcomes=outcomes))
     place = {"dataset": "mini", "method": "castle", "shot": 1}
     budget = Budget(**place, options={}, training={}, plateau=0.5, seeds=(0,), rungs=rungs)  # type: ignore[arg-type]
-    longer = (rungs[0], Rung(steps=1000, outcomes=(Outcome(hm=50.0, cal_hm=50.0, ausuc=41.0),)))
+    longer = (rungs[0], Rung(steps=1000, outcomes=(TrialOutcome(hm=50.0, cal_hm=50.0, ausuc=41.0),)))
     before = PretrainingBudget(dataset="mini", method="mc_knn", plateau=0.5, seeds=(0,), rungs=longer)
     render(tmp_path / "none", tmp_path / "out", tuning=Tuning(pretraining=(before,), budgets=(budget,)))
     page = (tmp_path / "out" / "report.html").read_text()

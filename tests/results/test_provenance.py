@@ -52,7 +52,7 @@ def test_equal_steps_are_one_and_others_are_not(results: Path) -> None:
     write_cell(results, other, [("gfsl", 5)], noisy(tasks=4))
     steps = all_steps(origin(results, results / cell.name / "0") for cell in (CELL, other))
     assert sorted(step.stage for step in steps.values()) == [
-        *("episodes", "evaluate", "evaluate", "pretrain", "splits", "train", "train"),
+        *("episodes", "evaluate", "evaluate", "pretrain", "splits", "train", "train")
     ]
     seeds = [Step("train", "a", seed, {}, "c", "o", {}) for seed in (0, 0, 1)]
     assert seeds[0].key == seeds[1].key != seeds[2].key
@@ -94,10 +94,7 @@ BROKEN: dict[str, tuple[Callable[[dict[str, Any]], str], str]] = {
         "inputs.tasks.inputs.dataset.settings is [], expected the parameters",
     ),
     "of another stage": (changed(lambda facts: facts.update(stage="train")), "it is of train mini-castle-1shot"),
-    "of another cell": (
-        changed(lambda facts: facts.update(cell="x")),
-        "it is of evaluate x, expected evaluate mini",
-    ),
+    "of another cell": (changed(lambda facts: facts.update(cell="x")), "it is of evaluate x, expected evaluate mini"),
     "of another record": (changed(lambda facts: facts.update(output="0" * 64)), f"its output is {'0' * 64}, expected"),
 }
 

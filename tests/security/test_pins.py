@@ -3,9 +3,8 @@
 import base64
 import json
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
 
 
 def requirements() -> list[str]:

@@ -1,11 +1,11 @@
 """Every promise of SECURITY.md names tests, and they exist."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 TEXT = (ROOT / "SECURITY.md").read_text()
 NAMED = sorted(set(re.findall(r"tests/[\w/]+\.py(?:::\w+)?", TEXT)))
 

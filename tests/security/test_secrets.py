@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_inputs.asking import ROOT, ask
+from tests.bad_inputs.asking import ask
 from tests.conftest import note_origin, write_tiny_dataset
+from tests.paths import ROOT
 from tests.pipeline.small_params import write_small
 from tests.tracking.conftest import services
 

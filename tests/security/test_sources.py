@@ -5,28 +5,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT, sources
+
 # Reads numpy arrays out of pickles with a table of allowed names; tests/preparation/test_unpickle.py holds it to that.
 RESTRICTED_UNPICKLER = "repro/preparation/unpickle.py"
-
-
-def sources() -> list[Path]:
-    """Every Python file of ours that users run: by its ending, or by its first line."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "repro", "stages", "tools"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    files = [Path(name) for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
-    return [
-        file for file in files if file.suffix == ".py" or (ROOT / file).read_bytes().startswith(b"#!/usr/bin/env py")
-    ]
 
 
 SOURCES = sources()

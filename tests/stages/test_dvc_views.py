@@ -16,10 +16,9 @@ import yaml
 from dvc.utils.serialize import modify_yaml
 
 from stages import summary
+from tests.paths import ROOT
 from tests.tracking.browsing import all_of, chromium, until
 from tools import _bootstrap
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(("name", "value"), [("shot", 5), ("way", 20), ("method", "acastle"), ("dataset", "tiered")])

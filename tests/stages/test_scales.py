@@ -21,9 +21,9 @@ from stages.settings import scales
 from stages.settings.grid import Grid
 from stages.settings.params import Params
 from stages.settings.resolving import Resolver
+from tests.paths import ROOT
 from tests.training.small import DIM, small_backbone
 
-ROOT = Path(__file__).resolve().parents[2]
 BASE = {file: (ROOT / file).read_text() for file in scales.CHOSEN}
 every_scale = pytest.mark.parametrize("scale", ["embedded", "laptop", "paper", "paper_clean", "released"])
 

@@ -2,13 +2,12 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
 from repro.errors import BadInput
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from tools.audits import read_npm_audit, read_pip_audit  # noqa: E402

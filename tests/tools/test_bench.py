@@ -7,11 +7,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import torch
 
+from tests.paths import ROOT
 from tools.benchmarks import all as all_benchmarks
 from tools.benchmarks import training
 from tools.benchmarks.all import RATIOS, as_json, busy
@@ -20,7 +20,6 @@ from tools.benchmarks.heads import bench_heads
 from tools.benchmarks.others import cores_of_others
 from tools.benchmarks.timing import at_best_threads, interleaved
 
-ROOT = Path(__file__).resolve().parents[2]
 PROMISED = {
     *("eval_castle_5way", "eval_acastle_5way", "eval_castle_20way", "eval_acastle_20way", "eval_castle_5way_map"),
     *("head_castle_64", "head_castle_256", "head_acastle_64", "head_acastle_256"),

@@ -4,13 +4,12 @@ import json
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import yaml
 
+from tests.paths import ROOT
 from tools import castle
 
-ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 

@@ -13,10 +13,10 @@ from repro.models import create_backbone
 from repro.training.checkpoints import Best, Snapshot, write_checkpoint
 from stages.settings.grid import read_grid
 from stages.settings.params import read_params
+from tests.paths import ROOT
 from tools.benchmarks import costs
 from tools.benchmarks.cost_tables import tables
 
-ROOT = Path(__file__).resolve().parents[2]
 COSTS = costs.Costs(costs.planned())
 
 

@@ -15,10 +15,9 @@ from PIL import Image
 from repro.data.episodes import TaskSpec
 from repro.preparation.doctor import Finding, Report, examine
 from repro.preparation.sources import SOURCES, options_of
+from tests.paths import ROOT
 from tests.preparation import raw_trees
 from tests.preparation.raw_trees import SEEN, TEST, VAL, mini_name, write_csv
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -200,9 +199,9 @@ def test_a_wrong_layout_is_one_failing_row(tmp_path: Path):
 
 
 def test_progress_hears_every_image(mini):
-    heard: list[tuple[int, int]] = []
-    examine_mini(mini, progress=lambda done, total: heard.append((done, total)))
-    assert heard[-1] == (46, 46)
+    calls: list[tuple[int, int]] = []
+    examine_mini(mini, progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (46, 46)
 
 
 def run_here(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

@@ -12,12 +12,12 @@ import pytest
 from repro import paths
 from repro.editions.edition import kept_edition
 from repro.results.store import Cell, Reading
+from tests.paths import ROOT
 from tools.scheduling.progress import Progress
 from tools.scheduling.table import Board
 from tools.watching import kept
 from tools.watching.hope import Hope, first_cell, first_pretraining
 
-ROOT = Path(__file__).resolve().parents[2]
 PROVENANCE = {"source": "miniimagenet", "crop": "squashed", "extra": "published"}
 PROVENANCE |= {"extra_listed": 100, "extra_among_training": 47}
 

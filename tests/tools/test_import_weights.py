@@ -17,9 +17,9 @@ from repro.results.records import read_records
 from stages.settings.grid import read_grid
 from tests.bad_inputs.asking import ask
 from tests.conftest import note_origin, write_tiny_dataset
+from tests.paths import ROOT
 from tests.pipeline.small_params import small_params
 
-ROOT = Path(__file__).resolve().parents[2]
 DIM, SEEN = 64, 4
 OPTIONS = ["--backbone", "castle_convnet4_small", "--data"]
 

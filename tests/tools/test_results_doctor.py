@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths import ROOT
 from tests.pipeline.workspace import call
 from tests.tools.rot import command_in, rot
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from tools.dvc_doctor import Cache, cache_problems, dvc, dvc_problems, read_outputs  # noqa: E402
@@ -124,7 +124,7 @@ def test_a_flipped_bit_with_unchanged_time_is_named_with_a_command_that_repairs_
     assert examined(copied, capsys)[0] == 0
 
 
-def test_a_folder_or_a_broken_link_in_the_place_of_a_copy_is_a_rotten_copy_with_a_remedy(tmp_path: Path) -> None:
+def test_a_folder_or_a_broken_link_in_the_place_of_a_copy_is_a_damaged_copy_with_a_remedy(tmp_path: Path) -> None:
     copies = Cache(tmp_path)
     for place in (copies.place("ab" + 30 * "c"), copies.place("ab" + 30 * "d")):
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def test_a_folder_or_a_broken_link_in_the_place_of_a_copy_is_a_rotten_copy_with_
 
 
 @pytest.mark.parametrize("also_the_file", [False, True])
-def test_a_rotten_copy_in_the_cache_is_named_and_repaired(also_the_file: bool, copied: Path, capsys) -> None:
+def test_a_damaged_copy_in_the_cache_is_named_and_repaired(also_the_file: bool, copied: Path, capsys) -> None:
     file = copied / "data" / "mini" / "0" / "manifest.parquet"
     whole = file.read_bytes()
     name = hashlib.md5(whole, usedforsecurity=False).hexdigest()
@@ -175,10 +175,7 @@ def test_a_workspace_where_nothing_has_run_is_one_line(copied: Path, tmp_path: P
         shutil.copy(copied / name, tmp_path)
     (tmp_path / "paper").mkdir()
     shutil.copy(copied / "paper" / "grid.yaml", tmp_path / "paper")
-    assert examined(tmp_path, capsys) == (
-        1,
-        [f"{tmp_path}: nothing has run here yet; `tools/repro` runs everything"],
-    )
+    assert examined(tmp_path, capsys) == (1, [f"{tmp_path}: nothing has run here yet; `tools/repro` runs everything"])
 
 
 def test_what_dvc_says_of_a_folder_that_is_none_of_its_own_is_one_sentence(tmp_path: Path, monkeypatch) -> None:

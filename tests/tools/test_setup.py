@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+from tools import _bootstrap
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +103,13 @@ def test_every_pinned_version_has_hashes_and_names_no_host() -> None:
     assert len(pins) > 100
     assert all(line.rstrip().endswith("\\") for line in pins)  # hashes follow on the next lines
     assert "://" not in lock
+
+
+def test_an_interrupt_ends_a_tool_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_bootstrap, "ensure_environment", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        _bootstrap.run_tool(interrupted)
+    assert ended.value.code == 130

@@ -18,10 +18,10 @@ from repro.errors import BadInput
 from stages.origins import expected_step
 from stages.tracking import record
 from stages.tracking.files import append_scalars, write_json
+from tests.paths import ROOT
 from tools.watching.pipeline import Status, read_status
 from tools.watching.showing import headline, plain, shown, sparkline
 
-ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)
 CELL = "mini-castle-1shot"
 
@@ -86,8 +86,8 @@ def test_a_training_is_shown_with_its_curves_and_the_time_its_own_steps_say(work
     ("entry", "losses", "said"),
     [
         ({"heartbeat": NOW - timedelta(minutes=3)}, {1: 1.0, 2: 1.0}, "no heartbeat for 3:00 min"),
-        ({}, {1: 1.0, 2: math.nan, 3: math.nan}, "its loss is no number since step 2; lower its learning rate"),
-        ({}, {1: math.inf}, "no number since step 1"),
+        ({}, {1: 1.0, 2: math.nan, 3: math.nan}, "its loss is not a number since step 2; lower its learning rate"),
+        ({}, {1: math.inf}, "not a number since step 1"),
         ({"status": "FAILED", "fail_trace": ["Traceback\n", "ValueError: boom\n"]}, None, "failed: ValueError: boom"),
         ({"status": "INTERRUPTED"}, None, "interrupted; the same command goes on with it"),
     ],
@@ -111,7 +111,7 @@ def test_a_run_that_beats_but_makes_no_step_is_named_unless_its_steps_are_that_l
     later = NOW + timedelta(minutes=10)
     entry = json.loads((folder / "run.json").read_text())
     write_json(folder / "run.json", entry | {"heartbeat": later})
-    assert "no step for 10:00 min, though it beats" in training(read_status(Path("runs"), later)).problem
+    assert "no step for 10:00 min, though it sends heartbeats" in training(read_status(Path("runs"), later)).problem
     (folder / "metrics.jsonl").unlink()
     for step in range(1, 5):
         append_scalars(folder, [("loss", step, 1.0, (NOW - timedelta(minutes=3 * (4 - step))).isoformat())])
@@ -151,7 +151,7 @@ def test_what_is_done_is_told_by_its_origin_and_gives_the_time_of_what_is_like_i
     first, second, third = read_status(Path("runs"), NOW).parts
     assert (first.state, second.state, third.state) == ("done", "waiting", "waiting")
     assert (first.left, second.left, third.left) == (0, 600, None)
-    assert "at least 10:00 min left, 1 at a time, and train that nothing" in headline(read_status(Path("runs"), NOW))
+    assert "at least 10:00 min left, 1 at a time; of train nothing" in headline(read_status(Path("runs"), NOW))
     plan("splits", "mini", seeds=[0, 1], dataset="mini", size=32)
     assert read_status(Path("runs"), NOW).parts[0].state == "waiting"
 

@@ -15,13 +15,13 @@ import yaml
 from repro import paths
 from repro.errors import BadInput
 from repro.methods.registry import method_class, method_names
-from repro.results.tuning import Outcome, Tuning, Tunings, read_tunings, write_tunings
+from repro.results.tuning import TrialOutcome, Tuning, Tunings, read_tunings, write_tunings
 from stages.settings.grid import read_grid
 from stages.settings.kinds import TrainSettings
 from stages.settings.params import read_params
 from stages.settings.resolving import Resolver
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from tools.tuning import formats  # noqa: E402
@@ -43,18 +43,18 @@ CHOICES = read_choices("glyphs", ROOT / "tools" / "tuning.yaml")
 PARAMS, GRID = replace(read_params(ROOT / "params.yaml"), seeds=(0, 1)), read_grid(ROOT)
 RESOLVER = Resolver(PARAMS, GRID, ROOT)
 KIN = ("castle_minus", "castle", "acastle")
-Told = Callable[[Any], Outcome]
+Told = Callable[[Any], TrialOutcome]
 
 
-def told(settings: TrainSettings) -> Outcome:
+def told(settings: TrainSettings) -> TrialOutcome:
     """The middle rate is best, and longer trainings gain half as much each time: 4, 2, 1, 0.5 and 0.25 points."""
     assert settings.training is not None
     good = settings.training.lr in (0.05, 0.01, 0.1, 0.3, 0.003)
-    return Outcome(hm=50 + good, cal_hm=60 - good, ausuc=60 - 4 * 500 / settings.training.steps)
+    return TrialOutcome(hm=50 + good, cal_hm=60 - good, ausuc=60 - 4 * 500 / settings.training.steps)
 
 
 def search(tell: Told = told, choices: Choices = CHOICES) -> Search:
-    def outcomes(wanted: Iterable[Any]) -> list[Outcome]:
+    def outcomes(wanted: Iterable[Any]) -> list[TrialOutcome]:
         return [tell(trial.settings) for trial in wanted]
 
     return Search(choices, RESOLVER, outcomes)
@@ -95,10 +95,10 @@ def test_the_largest_validation_hm_chooses_and_the_calibrated_one_where_hm_is_no
 
 
 def test_rows_that_are_compared_with_each_other_share_the_setting_that_is_best_in_their_mean() -> None:
-    def tell(settings: TrainSettings) -> Outcome:
+    def tell(settings: TrainSettings) -> TrialOutcome:
         assert settings.training is not None
         liked = {"castle_minus": 0.02, "castle": 0.1, "acastle": 0.1}[settings.method]
-        return Outcome(hm=50.0 + 9 * (settings.training.lr == liked), cal_hm=0.0, ausuc=0.0)
+        return TrialOutcome(hm=50.0 + 9 * (settings.training.lr == liked), cal_hm=0.0, ausuc=0.0)
 
     found = search(tell).tuned(Tuning(), "mini", 1, list(KIN))
     assert {name: each.setting.training["lr"] for name, each in found.settings.items()} == dict.fromkeys(KIN, 0.1)
@@ -111,7 +111,7 @@ def test_a_budget_is_the_first_that_is_not_worth_doubling() -> None:
 
 
 def test_a_method_that_still_gains_at_the_largest_budget_is_said_to_have_no_plateau() -> None:
-    found = search(lambda it: Outcome(hm=1.0, cal_hm=1.0, ausuc=it.training.steps / 100)).tuned(
+    found = search(lambda it: TrialOutcome(hm=1.0, cal_hm=1.0, ausuc=it.training.steps / 100)).tuned(
         Tuning(), "mini", 1, ["dfsl"]
     )
     assert not found.budgets[0].reached and found.budgets[0].steps == 8000
@@ -119,10 +119,10 @@ def test_a_method_that_still_gains_at_the_largest_budget_is_said_to_have_no_plat
 
 
 def test_a_diverged_training_is_never_chosen() -> None:
-    def tell(settings: TrainSettings) -> Outcome:
+    def tell(settings: TrainSettings) -> TrialOutcome:
         assert settings.training is not None
         fails = settings.training.lr > 0.1
-        return Outcome(hm=0.0 if fails else 5.0, cal_hm=0.0, ausuc=0.0, diverged=fails)
+        return TrialOutcome(hm=0.0 if fails else 5.0, cal_hm=0.0, ausuc=0.0, diverged=fails)
 
     found = search(tell).tuned(Tuning(), "mini", 1, ["dfsl"])
     assert found.settings["dfsl"].setting.training["lr"] == 0.03
@@ -131,7 +131,7 @@ def test_a_diverged_training_is_never_chosen() -> None:
 
 def test_other_datasets_and_shots_take_the_chosen_settings_and_find_their_own_budget() -> None:
     first = search().tuned(Tuning(), "mini", 1, ["dfsl"])
-    shorter = search(lambda it: Outcome(hm=1.0, cal_hm=1.0, ausuc=1.0))
+    shorter = search(lambda it: TrialOutcome(hm=1.0, cal_hm=1.0, ausuc=1.0))
     found = shorter.tuned(first, "tiered", 5, ["dfsl"])
     assert {(one.dataset, one.shot): one.steps for one in found.budgets} == {("mini", 1): 4000, ("tiered", 5): 500}
     assert lines_for_params(found, CHOICES)["methods"]["dfsl"]["training"]["steps"] == 4000  # the larger, everywhere
@@ -141,10 +141,10 @@ def test_other_datasets_and_shots_take_the_chosen_settings_and_find_their_own_bu
 
 
 def test_the_kin_train_as_long_as_the_longest_of_them() -> None:
-    def tell(settings: TrainSettings) -> Outcome:
+    def tell(settings: TrainSettings) -> TrialOutcome:
         assert settings.training is not None
         grows = settings.method == "acastle" and settings.training.steps <= 2000
-        return Outcome(hm=1.0, cal_hm=1.0, ausuc=settings.training.steps / 100 if grows else 20.0)
+        return TrialOutcome(hm=1.0, cal_hm=1.0, ausuc=settings.training.steps / 100 if grows else 20.0)
 
     found = search(tell).tuned(Tuning(), "mini", 1, [*KIN, "dfsl"])
     entries = lines_for_params(found, CHOICES)["methods"]
@@ -155,7 +155,7 @@ def test_the_kin_train_as_long_as_the_longest_of_them() -> None:
 def test_budgets_of_a_setting_that_is_no_longer_chosen_go() -> None:
     first = search().tuned(Tuning(), "mini", 1, ["dfsl"])
     first = search().tuned(first, "tiered", 1, ["dfsl"])
-    again = search(lambda it: Outcome(hm=it.training.lr, cal_hm=1.0, ausuc=1.0)).tuned(first, "mini", 1, ["dfsl"])
+    again = search(lambda it: TrialOutcome(hm=it.training.lr, cal_hm=1.0, ausuc=1.0)).tuned(first, "mini", 1, ["dfsl"])
     assert [one.dataset for one in again.budgets] == ["mini"]
 
 
@@ -194,12 +194,12 @@ def test_params_has_what_validation_tasks_chose() -> None:
 
 
 def test_pretraining_is_as_long_as_its_plateau_asks_and_the_epochs_alone_go_into_params(tmp_path: Path) -> None:
-    found = search(lambda it: Outcome(hm=0.0, cal_hm=9.0, ausuc=40 - 8 / it.pretraining.epochs)).pretrained(
+    found = search(lambda it: TrialOutcome(hm=0.0, cal_hm=9.0, ausuc=40 - 8 / it.pretraining.epochs)).pretrained(
         Tuning(), "tiered"
     )
     (climb,) = found.pretraining
     assert [rung.steps for rung in climb.rungs] == [5, 10, 20] and climb.steps == 10 and climb.reached
-    again = search(lambda it: Outcome(hm=0.0, cal_hm=9.0, ausuc=1.0)).pretrained(found, "tiered")
+    again = search(lambda it: TrialOutcome(hm=0.0, cal_hm=9.0, ausuc=1.0)).pretrained(found, "tiered")
     assert [one.steps for one in again.pretraining] == [5]
     shutil.copy(ROOT / "params.yaml", tmp_path)
     put_into(tmp_path / "params.yaml", {"datasets": {"tiered": {"pretraining": {"lr": 0.3}}}})
@@ -352,7 +352,7 @@ def test_what_was_chosen_for_a_scale_goes_into_its_own_file(tmp_path: Path) -> N
     scale = tmp_path / "laptop.yaml"
     shutil.copy(ROOT / "tools" / "scales" / "laptop.yaml", scale)
     found = search().tuned(Tuning(), "mini", 1, ["dfsl"])
-    found = search(lambda _: Outcome(hm=0.0, cal_hm=9.0, ausuc=1.0)).pretrained(found, "mini")
+    found = search(lambda _: TrialOutcome(hm=0.0, cal_hm=9.0, ausuc=1.0)).pretrained(found, "mini")
     put_into(scale, lines_for_params(found, CHOICES))
     after = yaml.safe_load(scale.read_text())
     assert after["datasets"]["mini"]["pretraining"] == {"epochs": 5}
@@ -370,12 +370,12 @@ def test_a_scale_that_is_none_is_named_and_stays(tmp_path: Path, content: str) -
 
 
 def test_formats_are_compared_seed_by_seed() -> None:
-    def outcomes(trials: Iterable[Any]) -> list[Outcome]:
+    def outcomes(trials: Iterable[Any]) -> list[TrialOutcome]:
         """A quarter of a point more in bf16, give or take a little between seeds."""
         found = []
         for trial in trials:
             seed, bf16 = trial.settings.seed, trial.settings.precision.amp == "bf16"
-            found.append(Outcome(hm=50.0 + seed, cal_hm=60.0, ausuc=40.0 + 2 * seed + bf16 * (0.25 + 0.01 * seed)))
+            found.append(TrialOutcome(hm=50.0 + seed, cal_hm=60.0, ausuc=40.0 + 2 * seed + bf16 * (0.25 + 0.01 * seed)))
         return found
 
     lines = list(formats.table(RESOLVER, CHOICES, SimpleNamespace(outcomes=outcomes), "bf16"))

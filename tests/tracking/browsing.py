@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.tracking.conftest import ROOT, services
+from tests.paths import ROOT
+from tests.tracking.conftest import services
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -40,7 +41,7 @@ def shown(runs, home, named=None):
     """Omniboard on a folder of runs: its address. The user may have named another."""
     port = services.free_port()
     with services.embedded_server(home) as (_, url):
-        with services.opened(url) as (database, known):
+        with services.runs_on_server(url) as (database, known):
             services.arrange_columns(database)
             assert services.sync(runs, database, known, lambda _: None) == []
         with services.dashboard(home, home / "omniboard", url, port, named):

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 sys.path.insert(0, str(ROOT / "tools"))
 
 from stages.tracking import run_folders  # noqa: E402
@@ -80,15 +80,6 @@ def browser(tmp_path_factory):
 
     with chromium(tmp_path_factory.mktemp("profile")) as browser:
         yield browser
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """Wait until the condition gives something true, and give that."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
-    return found
 
 
 def only_run(runs: Path) -> Path:

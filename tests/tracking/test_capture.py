@@ -5,18 +5,16 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 from tqdm import tqdm
 
 from stages.tracking import bad_input_exits
-from stages.tracking.capture import as_seen, capturing
-
-ROOT = Path(__file__).resolve().parents[2]
+from stages.tracking.capture import as_seen, output_capture
+from tests.paths import ROOT
 
 
 def test_a_progress_bar_is_kept_in_its_last_state_only():
-    with capturing() as capture:
+    with output_capture() as capture:
         for _ in tqdm(range(500), mininterval=0, desc="bar"):
             pass
         print("after")
@@ -49,7 +47,7 @@ def test_output_reaches_the_terminal_unchanged_and_streams_are_put_back():
     before, terminal = sys.stdout, io.StringIO()
     sys.stdout = terminal
     try:
-        with capturing() as capture:
+        with output_capture() as capture:
             print("\x1b[31mred\x1b[0m")
             sys.stdout.writelines(["x", "y\n"])
             assert sys.stdout.getvalue  # all else is the real stream's
@@ -61,7 +59,7 @@ def test_output_reaches_the_terminal_unchanged_and_streams_are_put_back():
 
 
 def test_lines_of_many_threads_stay_whole():
-    with capturing() as capture:
+    with output_capture() as capture:
         writers = [threading.Thread(target=lambda: [sys.stdout.write("abc\n") for _ in range(200)]) for _ in range(5)]
         for writer in writers:
             writer.start()
@@ -73,7 +71,7 @@ def test_lines_of_many_threads_stay_whole():
 
 
 def test_a_bar_redrawn_many_times_takes_no_memory():
-    with capturing() as capture:
+    with output_capture() as capture:
         for step in range(10_000):
             capture.write(f"\rstep {step}")
     assert len(capture._rest) < 50
@@ -84,7 +82,7 @@ def test_a_reader_that_goes_away_does_not_stop_the_work_and_its_words_are_kept(c
     reader, writer = os.pipe()
     before, sys.stdout = sys.stdout, os.fdopen(writer, "w", buffering=1)
     try:
-        with capturing() as capture:
+        with output_capture() as capture:
             os.close(reader)
             for number in range(3):
                 print("line", number)

@@ -20,8 +20,10 @@ from stages.tracking import mirror, mongo
 from stages.tracking.deleted import GIVEN, deleted_runs, forget_deleted
 from stages.tracking.files import append_scalars
 from stages.tracking.mongo import copied_states, copy_run
+from tests.paths import ROOT
 from tests.tracking import toy
-from tests.tracking.conftest import ROOT, only_run, read, services, wait_for
+from tests.tracking.conftest import only_run, read, services
+from tests.waiting import wait_for
 
 
 @pytest.fixture

@@ -18,9 +18,11 @@ from repro.files import damage, read_seal
 from stages.tracking import experiment, machine, observer, record, recorded_runs, run_folders, runs_folder
 from stages.tracking.files import plain, read_scalars
 from stages.tracking.runs import create
+from tests.paths import ROOT
 from tests.tracking import toy
-from tests.tracking.conftest import ROOT, only_run, read, wait_for
+from tests.tracking.conftest import only_run, read
 from tests.tracking.toy import record_toy
+from tests.waiting import wait_for
 
 
 def test_a_run_records_config_seed_commit_packages_host_scalars_result_artifacts_and_output(tmp_path):

@@ -15,8 +15,10 @@ import pytest
 import yaml
 
 from stages.tracking.mongo import hosts
+from tests.paths import ROOT
 from tests.tracking import toy
-from tests.tracking.conftest import ROOT, services, wait_for
+from tests.tracking.conftest import services
+from tests.waiting import wait_for
 
 
 def tool(name, *options, **environment):

@@ -65,11 +65,11 @@ def busy(figures: dict[str, dict[str, float]]) -> str:
 
 def as_json(figures: dict[str, dict[str, float]], *, all_ratios: bool) -> dict[str, dict[str, float | None]]:
     """Both times, the ratio of each and between which values it lay; no ratio where others disturbed it."""
-    return {
-        name: {each: one[each] for each in ("ours_s", "reference_s")}
-        | {each: one[each] if all_ratios or not disturbed(one) else None for each in RATIOS}
-        for name, one in figures.items()
-    }
+    shown: dict[str, dict[str, float | None]] = {}
+    for name, one in figures.items():
+        shown[name] = {each: one[each] for each in ("ours_s", "reference_s")}
+        shown[name] |= {each: one[each] if all_ratios or not disturbed(one) else None for each in RATIOS}
+    return shown
 
 
 def show(figures: dict[str, dict[str, float]], *, all_ratios: bool) -> None:

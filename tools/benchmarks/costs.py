@@ -16,6 +16,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from repro import paths
+from repro.methods.base import BatchSpec
 from repro.methods.registry import method_class
 from repro.models import create_backbone
 from repro.options import checked
@@ -87,6 +88,19 @@ def backbone(name: str, size: int) -> Backbone:
     return Backbone(forward // 2, counter.get_total_flops() // 2, weights, sum(kept.values()) // 2)
 
 
+def batch_of(settings: Any, seen: int) -> tuple[BatchSpec, bool]:
+    """What a step of a method's training draws, and whether its backbone learns."""
+    method = method_class(settings.method)(nn.Linear(1, 1), DIM, seen, **settings.options)
+    spec = method.batch_spec(settings.shot)
+    assert spec is not None  # it has a training
+    return spec, any(one.requires_grad for one in method.backbone.parameters())
+
+
+def images_of(spec: BatchSpec) -> int:
+    """The images of a step."""
+    return spec.tasks * spec.classes * (spec.shot + spec.queries) + spec.free
+
+
 def planned() -> list[Any]:
     """What every stage of the grid at the paper's scale is run with."""
     texts = {file: (ROOT / file).read_text() for file in scales.CHOSEN}
@@ -142,15 +156,12 @@ class Costs:
         """
         for each in self.of_training:
             dataset, training, start = each.dataset, each.training, self.by_name[each.pretrained]
-            unit = self.backbone(dataset)
-            method = method_class(each.method)(nn.Linear(1, 1), DIM, SEEN_CLASSES[dataset], **each.options)
-            spec = method.batch_spec(each.shot)
-            assert spec is not None and training is not None
-            images = spec.tasks * spec.classes * (spec.shot + spec.queries) + spec.free
+            unit, (spec, learns) = self.backbone(dataset), batch_of(each, SEEN_CLASSES[dataset])
+            images = images_of(spec)
+            assert training is not None
             if start.random:
                 steps = start.pretraining.epochs * (IMAGES[dataset][0] // start.pretraining.batch)
                 training = training.from_random_weights(steps, start.pretraining)
-            learns = any(one.requires_grad for one in method.backbone.parameters())
             validations = -(-training.steps // training.validate_every)
             rows = validations * (IMAGES[dataset][1] + IMAGES[dataset][3]) + 2 * stored_rows(dataset)
             rows += 0 if learns else IMAGES[dataset][0]

@@ -26,10 +26,7 @@ def bench_decoding(decoder: Callable[[str], int], repeats: int, folder: Path | N
 
     `folder` holds class folders of JPEGs (at least 3, with 3 images or more); without one, synthetic files are made.
     """
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        multiprocessing.get_context("spawn").Pool(available_cores()) as pool,
-    ):
+    with tempfile.TemporaryDirectory() as scratch, multiprocessing.get_context("spawn").Pool(available_cores()) as pool:
         root = folder or write_jpegs(Path(scratch) / "raw")
         # Imported here, so that the reference's processes need not import torch. They are spawned, not served by
         # multiprocessing's own server: what they compute then counts as ours, not as that of others on the machine.

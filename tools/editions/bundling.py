@@ -21,7 +21,7 @@ DRAWN = ("glyphs",)  # sources whose images this code draws: they may be passed 
 def write_bundle(edition: Edition, file: Path, *, models: bool) -> int:
     """Write the archive; gives how many of DVC's objects are in it: none of a joined edition, as no workspace has all.
 
-    Raises BadInput where one is missing or rotten, or models of a joined edition are asked for.
+    Raises BadInput where one is missing or damaged, or models of a joined edition are asked for.
     """
     if edition.about.joined and models:
         message = f"the seeds {'; '.join(edition.about.joined)} of {edition.name} were run apart"
@@ -66,5 +66,5 @@ def _sound(copies: Cache, md5: str, path: Path) -> str:
     if not file.is_file():
         raise BadInput(f"DVC has no copy of {path}, expected what the edition's run made; run `tools/repro` for it")
     if md5_of(file) != md5.removesuffix(".dir"):
-        raise BadInput(f"{file}: DVC's copy of {path} has rotten; `tools/doctor --results` says how to restore it")
+        raise BadInput(f"{file}: DVC's copy of {path} is damaged; `tools/doctor --results` says how to restore it")
     return md5

@@ -13,7 +13,7 @@ from stages.settings.params import read_params
 from tools.editions.joining import join
 from tools.editions.keeping import CHOSEN, keep
 from tools.editions.pages import BYTES, write_pages
-from tools.editions.rebuilding import RENDERED, differing, rendered
+from tools.editions.rebuilding import RENDERED, differing, fresh_paper
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _rebuild(asked: Asked) -> int:
     if others := [line for line in changed if not line.startswith(SEEDS)]:
         message = f"params.yaml or paper/grid.yaml is not that of {asked.name} ({others[0]})"
         raise BadInput(f"{message}; give --out FOLDER, or put its scale on with `tools/scale`")
-    with rendered(edition, Path.cwd()) as (found, result):
+    with fresh_paper(edition, Path.cwd()) as (found, result):
         target = asked.out or paths.PAPER
         for file in RENDERED:
             if (found / file).is_dir():
@@ -92,7 +92,7 @@ def _rebuild(asked: Asked) -> int:
 def _check(asked: Asked) -> int:
     worst = 0
     for edition in map(kept_edition, [asked.name] if asked.name else names()):
-        with rendered(edition, Path.cwd()) as (found, _):
+        with fresh_paper(edition, Path.cwd()) as (found, _):
             worst = max(worst, _say(edition, differing(edition.folder, found), "checked"))
     return worst
 

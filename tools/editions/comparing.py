@@ -25,6 +25,7 @@ from repro.results.store import Cell, Results
 from stages.paper import share_classes
 from stages.settings.grid import Grid, read_grid, read_grid_file
 from stages.settings.params import read_params
+from stages.tracking.names import printable
 from tools.editions.comparison_page import VERDICTS, render
 from tools.editions.keeping import cell_of
 
@@ -34,14 +35,14 @@ TABLES = (".csv", ".parquet")
 
 @contextmanager
 def sides(first: str, second: str) -> Iterator[tuple[Side, Side]]:
-    """Both sides; raises BadInput where a name is none of a side, or only the paper was named."""
+    """Both sides; raises BadInput where a name stands for no side, or the paper is compared with itself."""
     if first == second == PUBLISHED:
         raise BadInput("both sides are published, expected an edition, the workspace or a file beside it")
     with ExitStack() as opened:
         found: dict[str, tuple[Side, dict[str, int]]] = {}
         for name in (first, second):
             if name != PUBLISHED and name not in found:
-                found[name] = opened.enter_context(_opened(name))
+                found[name] = opened.enter_context(_side(name))
         unseen = next(ways for _, ways in found.values())
         printed = published_side(paths.PAPER / "published.yaml", unseen)
         ours, theirs = (printed if name == PUBLISHED else found[name][0] for name in (first, second))
@@ -49,17 +50,19 @@ def sides(first: str, second: str) -> Iterator[tuple[Side, Side]]:
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[tuple[Side, dict[str, int]]]:
+def _side(name: str) -> Iterator[tuple[Side, dict[str, int]]]:
     """A side, and how many unseen classes its datasets have."""
     if name == WORKSPACE:
         side = workspace()
         yield side, dict(side.results.unseen_classes)
     elif Path(name).suffix in TABLES:
         unseen = {} if not paths.dataset("").exists() else dict(workspace().results.unseen_classes)
-        yield table_side(Path(name), _cells(read_grid())), unseen
+        foreign = table_side(Path(name), _cells(read_grid()))
+        foreign.name = printable(foreign.name)  # for all that names it
+        yield foreign, unseen
     elif name in names():
         edition = kept_edition(name)
-        with restored(edition) as side:
+        with records_of(edition) as side:
             yield side, dict(side.results.unseen_classes)
     else:
         known = ", ".join((WORKSPACE, PUBLISHED, *names()))
@@ -78,7 +81,7 @@ def workspace() -> RecordsSide:
 
 
 @contextmanager
-def restored(edition: Edition) -> Iterator[RecordsSide]:
+def records_of(edition: Edition) -> Iterator[RecordsSide]:
     """The records of an edition."""
     unseen = {name: dataset.unseen for name, dataset in edition.about.datasets.items()}
     with TemporaryDirectory(prefix="edition-") as folder:

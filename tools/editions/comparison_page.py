@@ -6,13 +6,12 @@ from math import isnan
 from pathlib import Path
 
 from repro.editions.differences import Agreement, Difference
-from repro.methods.registry import method_class, method_names
 from repro.report.claim_words import WORDS
 from repro.report.facts import Methods
 from repro.report.measures import LABEL_SETS
 from repro.report.tables import DASH, rounded, signed
 from repro.report.templates import html_environment
-from stages.tracking.names import printable
+from tools.editions.methods import known_methods
 
 VERDICTS: tuple[Agreement, ...] = ("different", "cannot say", "equal within noise", "equal")
 TEMPLATES = Path(__file__).parent / "templates"
@@ -22,7 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 class Row:
     """One number as printed; `numbers` are both sides and the difference, each with its interval, `how` it was judged.
 
-    An interval that there is none of is empty.
+    An interval that is not known is empty.
     """
 
     cell: str
@@ -32,11 +31,6 @@ class Row:
     measure: str
     numbers: tuple[tuple[str, str], ...]
     how: str
-
-
-def known_methods() -> Methods:
-    """The names of all methods there are."""
-    return Methods({name: method_class(name).own_card() for name in method_names()})
 
 
 def render(found: Sequence[Difference], first: str, second: str, summary: str) -> str:
@@ -77,7 +71,7 @@ def _known(value: float, otherwise: str = DASH) -> str:
 def _how(each: Difference) -> str:
     """What stands against what, and what the interval covers; or why nothing can be said."""
     if isnan(each.difference):
-        return printable(each.covers)
+        return each.covers
     way = "task by task" if each.paired else "mean against mean"
     if isnan(each.interval):
         return f"{way}; {each.covers}" if each.covers else way

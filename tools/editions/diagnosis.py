@@ -12,7 +12,7 @@ from repro.editions.sides import RecordsSide
 from repro.results.records import RECORDS, record_digest
 from repro.results.store import Cell
 from tools.editions.command import changes
-from tools.editions.comparing import VERDICTS, restored, workspace
+from tools.editions.comparing import VERDICTS, records_of, workspace
 from tools.editions.rebuilding import resolver
 
 MOST_LINES = 10
@@ -82,9 +82,9 @@ def _paths(options: Mapping[str, Any]) -> list[str]:
 
 
 def _results(edition: Edition) -> Iterator[tuple[str, bool]]:
-    """A line for every cell that was run here, and whether it came out alike."""
+    """A line for every cell that was run here, and whether it came out the same."""
     here = workspace()
-    with restored(edition) as kept:
+    with records_of(edition) as kept:
         by_cell: dict[str, list[Difference]] = {}
         same = {cell.name for cell in kept.cells if here.results.has(cell) and _same(cell, here, kept)}
         here.cells = [cell for cell in here.cells if here.results.has(cell) and cell.name not in same]

@@ -10,7 +10,7 @@ from repro.results.store import Cell, Reading
 WAY = 5
 WITH, WITHOUT = "castle", "castle_minus"
 NO_DICTIONARY = RATIOS[0]
-MEASURES = {"u_u": "U→U", "hm": "HM", "cal_hm": "HM, calibrated", "ausuc": "AUSUC"}
+COLUMNS = {"u_u": "U→U", "hm": "HM", "cal_hm": "HM, calibrated", "ausuc": "AUSUC"}
 
 
 def pairs(cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
@@ -22,13 +22,13 @@ def pairs(cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
 def readings(cells: Sequence[Cell]) -> Iterator[Reading]:
     """What is compared task by task."""
     for pair in pairs(cells):
-        yield from (_reading(cell, name) for cell in pair for name in MEASURES)
+        yield from (_reading(cell, name) for cell in pair for name in COLUMNS)
 
 
 def gains(whole: Cell, lacking: Cell, sample: Sampler) -> list[Mean | None]:
     """By how much the dictionary raises every measure, paired."""
     return [
-        measure((Term(1.0, _reading(whole, name)), Term(-1.0, _reading(lacking, name))), sample) for name in MEASURES
+        measure((Term(1.0, _reading(whole, name)), Term(-1.0, _reading(lacking, name))), sample) for name in COLUMNS
     ]
 
 

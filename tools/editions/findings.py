@@ -11,8 +11,8 @@ from repro.results.intervals import Mean
 from repro.results.store import Cell, Reading
 from stages.settings.grid import Grid, read_grid_file
 from tools.editions import dictionary
-from tools.editions.comparing import restored
-from tools.editions.comparison_page import known_methods
+from tools.editions.comparing import records_of
+from tools.editions.methods import known_methods
 from tools.editions.tables import NOTHING, row
 
 # Verdict → how the page heads its claims.
@@ -22,7 +22,7 @@ HEADS = {
     "fails": "What did not reproduce",
     "cannot say": "What these records cannot decide",
 }
-MEASURES = {"s_s": "S→S", "u_u": "U→U", "hm": "HM", "cal_hm": "HM, calibrated", "ausuc": "AUSUC"}
+COLUMNS = {"s_s": "S→S", "u_u": "U→U", "hm": "HM", "cal_hm": "HM, calibrated", "ausuc": "AUSUC"}
 OVERLAPPED = ("s_s", "hm", "ausuc")
 DATASET, SHOT, WAY = "mini", 1, 5
 Rows = dict[tuple[str, ...], list[Mean | None]]  # by the names that the row begins with
@@ -31,18 +31,14 @@ Rows = dict[tuple[str, ...], list[Mean | None]]  # by the names that the row beg
 def findings(editions: Sequence[Edition]) -> str:
     """The page."""
     methods = known_methods()
-    lines = [
-        "# Findings",
-        "",
-        "Written by `tools/edition pages` from the editions' files.",
-    ]
+    lines = ["# Findings", "", "Written by `tools/edition pages` from the editions' files."]
     for edition in editions:
         lines += ["", f"## {edition.name}: {edition.about.benchmark}", "", edition.summary(), edition.about.remark]
         claims = list(edition.claims().values())
         for verdict, head in HEADS.items():
             judged = [claim for claim in claims if claim["verdict"] == verdict]
             lines += ["", f"### {head}", "", *map(_claim, judged)] if judged else []
-        with restored(edition) as side:
+        with records_of(edition) as side:
             grid = read_grid_file(edition.folder / "grid.yaml")
             for section in (_calibration, _dictionary, _overlap):
                 lines += ["", *section(side, grid, methods)]
@@ -61,7 +57,7 @@ def _calibration(side: RecordsSide, grid: Grid, methods: Methods) -> list[str]:
     """HM with and without calibration beside the backbone's seen accuracy: how much of HM is a matter of the bias."""
     rows: Rows = {
         (methods.label(method),): [
-            side.mean(Reading(Cell(DATASET, method, SHOT), "gfsl", WAY, name)) for name in MEASURES
+            side.mean(Reading(Cell(DATASET, method, SHOT), "gfsl", WAY, name)) for name in COLUMNS
         ]
         for method in _methods(grid)
     }
@@ -70,7 +66,7 @@ def _calibration(side: RecordsSide, grid: Grid, methods: Methods) -> list[str]:
         "",
         "Without calibration HM falls where seen and unseen scores differ in scale; calibrated HM and AUSUC do not.",
         "",
-        *_table(["method", *MEASURES.values()], rows),
+        *_table(["method", *COLUMNS.values()], rows),
     ]
 
 
@@ -87,7 +83,7 @@ def _dictionary(side: RecordsSide, grid: Grid, methods: Methods) -> list[str]:
         f"{methods.label(dictionary.WITH)} less the same trained without a dictionary, in points, task by task;",
         f"intervals as verdicts have them ({covers[0] if covers else 'nothing was measured here'}).",
         "",
-        *_table(["dataset", "shots", "without", *dictionary.MEASURES.values()], found, _gain),
+        *_table(["dataset", "shots", "without", *dictionary.COLUMNS.values()], found, _gain),
     ]
 
 
@@ -96,7 +92,7 @@ def _overlap(side: RecordsSide, grid: Grid, methods: Methods) -> list[str]:
     lines = [line for line in grid.lines().values() if line.dataset == DATASET]
     shares = sorted({percent for line in lines for percent in line.overlap})
     protocols = {0: "gfsl", **{percent: f"overlap{percent}" for percent in shares}}
-    head = ["method", *(f"{MEASURES[name]}, {percent} %" for name in OVERLAPPED for percent in protocols)]
+    head = ["method", *(f"{COLUMNS[name]}, {percent} %" for name in OVERLAPPED for percent in protocols)]
     rows: Rows = {
         (methods.label(method),): [
             side.mean(Reading(Cell(DATASET, method, SHOT), protocol, WAY, measure))
@@ -131,6 +127,6 @@ def _gain(found: Mean) -> str:
 
 
 def _table(head: list[str], rows: Rows, shown: Callable[[Mean], str] = _mean) -> list[str]:
-    """A row for everything of which anything was measured."""
+    """A row for everything that has a number."""
     values = {names: [shown(one) if one else NOTHING for one in found] for names, found in rows.items() if any(found)}
     return [row(head), row(["---"] * len(head)), *(row([*names, *cells]) for names, cells in values.items())]

@@ -16,7 +16,7 @@ import numpy as np
 
 from repro import paths
 from repro.editions.details import joined_details, read_details, write_details
-from repro.editions.edition import EDITIONS, NAME, SAMPLES, About, Edition
+from repro.editions.edition import EDITIONS, SAMPLES, About, Edition
 from repro.editions.estimates import joined, read_estimates
 from repro.editions.restoring import restore_records
 from repro.editions.tasks import RedrawnContents
@@ -29,7 +29,7 @@ from repro.results.store import Results
 from stages.paper import render
 from stages.settings import scales
 from stages.settings.params import read_params
-from tools.editions.keeping import keep_records, write_about
+from tools.editions.keeping import keep_records, require_name, write_about
 from tools.editions.rebuilding import RENDERED, dataset_facts, resolver
 
 PARAMS, GRID = "params.yaml", "grid.yaml"
@@ -39,8 +39,7 @@ OF_FIRST = (PARAMS, GRID, "metrics.json", SAMPLES)  # datasets look as the first
 
 def join(name: str, parts: Sequence[Edition]) -> Edition:
     """Write paper/editions/<name>; raises BadInput where the parts are no replicates of one run."""
-    if not NAME.fullmatch(name):
-        raise BadInput(f"name is {name!r}, expected small letters, digits, - and _, such as mini32")
+    require_name(name)
     parts = sorted(parts, key=lambda part: part.about.seeds)
     for difference in _differences(parts):
         raise BadInput(f"{difference}; only replicates of one run can be joined")

@@ -33,7 +33,7 @@ from stages.settings.kinds import PaperSettings
 from stages.settings.params import read_params
 from stages.settings.resolving import Resolver
 from tools.editions import dictionary
-from tools.editions.rebuilding import RENDERED, differing, rendered
+from tools.editions.rebuilding import RENDERED, differing, fresh_paper
 
 MAY_TAKE_MORE = ("report.html",)  # behind a number it shows values over tasks, also of measures kept as means
 CHOSEN = {Path("params.yaml"): paths.PARAMS, Path("grid.yaml"): paths.GRID, Path("dvc.lock"): paths.LOCK}
@@ -46,8 +46,7 @@ def keep(name: str) -> Edition:
 
     Raises BadInput where the name will not do, nothing was rendered, or the rendered paper is of other records.
     """
-    if not NAME.fullmatch(name):
-        raise BadInput(f"name is {name!r}, expected small letters, digits, - and _, such as mini32")
+    require_name(name)
     for file in (*RENDERED.values(), *CHOSEN.values()):
         if not file.exists():
             raise BadInput(f"there is no {file}, expected a finished run; run `tools/repro` first")
@@ -69,6 +68,12 @@ def keep(name: str) -> Edition:
         if copied := _require_rebuilt(folder):
             write_about(folder, replace(about, copied=tuple(copied)))
     return Edition(EDITIONS / name)
+
+
+def require_name(name: str) -> None:
+    """Raise BadInput unless an edition may be called so."""
+    if not NAME.fullmatch(name):
+        raise BadInput(f"name is {name!r:.60}, expected small letters, digits, - and _, such as mini32")
 
 
 def cell_of(name: str, line: Line) -> Cell:
@@ -153,7 +158,7 @@ def _queries(about: About, digest: str) -> int:
 
 def _require_rebuilt(folder: Path) -> list[str]:
     """Raise BadInput unless the kept records render what was rendered; gives files that take more than these."""
-    with rendered(Edition(folder), Path.cwd()) as (found, _):
+    with fresh_paper(Edition(folder), Path.cwd()) as (found, _):
         others = differing(folder, found)
     if wrong := [name for name in others if name not in MAY_TAKE_MORE]:
         message = f"the records give another {', '.join(wrong[:3])} than the one in {paths.PAPER}"

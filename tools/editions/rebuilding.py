@@ -26,7 +26,7 @@ RENDERED = {file.relative_to(paths.PAPER): file for file in GENERATED if file.is
 
 
 @contextmanager
-def rendered(edition: Edition, root: Path) -> Iterator[tuple[Path, Rendered]]:
+def fresh_paper(edition: Edition, root: Path) -> Iterator[tuple[Path, Rendered]]:
     """Give a folder in which the edition's paper was rendered with the code below `root`, and what came of it."""
     settings = paper_settings(edition, root)
     with TemporaryDirectory(prefix="edition-") as name:

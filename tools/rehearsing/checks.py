@@ -10,23 +10,22 @@ from typing import Any, get_args
 
 import torch
 
-from repro.data.dataset import ROLES, Dataset
-from repro.data.episodes import TaskSpec, ways_available
+from repro.data.dataset import ROLES
 from repro.errors import BadInput
 from repro.models.device import pick_device
 from repro.preparation.doctor import Finding, examine
 from repro.preparation.sources import SOURCES, options_of
-from stages.episodes import specs
 from stages.settings.params import DatasetParams, Params
 from tools.rehearsing.sizes import DatasetSize, drawn_size, is_drawn, readable
 from tools.rehearsing.work import Work
+from tools.task_lists import task_lists
 
 LINK = "dvc config --local cache.type hardlink,reflink,copy"
 NO_NVIDIA = "nvidia-smi is not here: no NVIDIA driver, or it is not on the PATH"
 
 
 def device_of(work: Work) -> torch.device:
-    """The device of params.yaml; raises BadInput where there is none such."""
+    """The device of params.yaml; raises BadInput where this machine lacks it."""
     try:
         return pick_device(work.params.machine.device)
     except BadInput as error:
@@ -87,7 +86,7 @@ def _raw_paths(chosen: DatasetParams) -> Iterator[tuple[str, str]]:
 
 def _raw_options(chosen: DatasetParams) -> Iterator[tuple[str, Any]]:
     """The options that name folders or files of raw data."""
-    if chosen.source not in SOURCES:  # it draws its images, or there is none such, which others say
+    if chosen.source not in SOURCES:  # it draws its images, or is unknown, which is said elsewhere
         return
     for key, option in options_of(chosen.source).items():
         given = chosen.options.get(key)
@@ -118,8 +117,8 @@ def sizes_of_data(
         if is_drawn(chosen.source):
             found[name] = drawn_size(chosen.options, chosen.size)
             continue
-        seed = work.params.seeds[0]
-        report = examine(chosen.source, seed, chosen.options, decode=False, tasks=_task_lists(work, name))
+        lists = task_lists(work.resolver.episodes(name))
+        report = examine(chosen.source, work.params.seeds[0], chosen.options, decode=False, tasks=lists)
         findings[name] = report.findings
         problems += [f"datasets.{name}: {each.seen}" for each in report.findings if each.verdict == "fail"]
         if report.passed:
@@ -129,16 +128,6 @@ def sizes_of_data(
     if problems:
         raise BadInput(f"{'; '.join(problems)}; `tools/doctor --dataset NAME` says more, --only leaves datasets out")
     return found, findings
-
-
-def _task_lists(work: Work, name: str) -> Callable[[Dataset], list[TaskSpec]]:
-    episodes = work.resolver.episodes(name)
-
-    def lists(data: Dataset) -> list[TaskSpec]:
-        every = specs(episodes, ways_available(data, "val"), data.seen_classes)
-        return [spec for of_split in every.values() for spec in of_split.values()]
-
-    return lists
 
 
 def cache_copies(root: Path) -> int:

@@ -144,4 +144,4 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def _last_error(log: Path) -> str:
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("error: ")]
-    return lines[-1].removeprefix("error: ") if lines else "it ended without a word"
+    return lines[-1].removeprefix("error: ") if lines else "it ended without a message"

@@ -13,7 +13,7 @@ from repro.models.device import Acceleration, pick_device
 from stages.settings.params import Named
 from tools.rehearsing.child import is_out_of_memory
 from tools.rehearsing.measuring import Measured
-from tools.rehearsing.shortening import batch_of, images_of
+from tools.rehearsing.shortening import images_of_step
 from tools.rehearsing.sizes import DatasetSize
 from tools.rehearsing.work import Stage, Work
 
@@ -86,22 +86,11 @@ def steps_of(work: Work, full: dict[str, DatasetSize], device: torch.device) -> 
     found = []
     for stage in [*work.of("pretrain"), *work.of("train")]:
         size = full[stage.settings.dataset]
-        images = _images(stage, size)
-        if images:
+        if images := images_of_step(stage.settings, size.seen):
             one = work.resolver.backbone(stage.settings.dataset)
             step = Step(one, images, size.size, size.channels, work.params.precision, str(device))
             found.append((stage, step))
     yield from sorted(found, key=lambda each: -each[1].images)
-
-
-def _images(stage: Stage, size: DatasetSize) -> int:
-    settings = stage.settings
-    if stage.kind == "pretrain":
-        return 0 if settings.random else int(settings.pretraining.batch)
-    if settings.training is None:
-        return 0
-    spec, learns = batch_of(settings, size.seen)
-    return images_of(spec) if learns else 0
 
 
 def advice(stage: Stage, found: int, wanted: int) -> str:

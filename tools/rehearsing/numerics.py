@@ -68,12 +68,12 @@ def all_checks(work: Work, device: torch.device) -> Iterator[Check]:
     """Every backbone in mixed precision and twice; then several processes."""
     asked = work.params.precision.amp
     formats = [asked] if asked != "none" else ["bf16", "fp16"] if device.type == "cuda" else ["bf16"]
-    seen: set[tuple[str, int]] = set()
+    done: set[tuple[str, int]] = set()
     for name, chosen in work.params.datasets.items():
         backbone = work.resolver.backbone(name)
-        if (backbone.name, chosen.size) in seen:
+        if (backbone.name, chosen.size) in done:
             continue
-        seen.add((backbone.name, chosen.size))
+        done.add((backbone.name, chosen.size))
         for amp in formats:
             yield precision(backbone, chosen.size, Acceleration(amp=amp), device)
         yield determinism(backbone, chosen.size, work.params.precision, device)

@@ -11,14 +11,13 @@ from typing import Any
 
 from repro.data.episodes import BLOCK
 from repro.methods.registry import method_class
-from stages.episodes import specs
-from stages.settings.params import Episodes
+from tools.benchmarks.costs import batch_of, images_of
 from tools.rehearsing import sizes
 from tools.rehearsing.choosing import Chosen
 from tools.rehearsing.measuring import WALL, Measured
-from tools.rehearsing.shortening import batch_of, images_of
 from tools.rehearsing.sizes import DatasetSize
 from tools.rehearsing.work import Key, Stage, Work
+from tools.task_lists import all_specs
 
 
 @dataclass(frozen=True)
@@ -104,14 +103,9 @@ class Predictor:
     def _episodes(self, stage: Stage, timed: Measured) -> float:
         """Each list grows with its blocks of tasks."""
         size, short = self.rehearsed.full[stage.settings.dataset], self.rehearsed.settings[timed.stage, timed.name]
-        spans = timed.bar.spans(self.clock)
-        grown = [
-            span * (_blocks(full) / _blocks(less) - 1)
-            for span, full, less in zip(
-                spans, _specs(stage.settings.episodes, size), _specs(short.episodes, size), strict=True
-            )
-        ]
-        return timed.end[self.clock] + sum(grown)
+        whole, less = (all_specs(each.episodes, 1, size.seen) for each in (stage.settings, short))
+        lists = zip(timed.bar.spans(self.clock), whole, less, strict=True)
+        return timed.end[self.clock] + sum(span * (_blocks(one) / _blocks(few) - 1) for span, one, few in lists)
 
     def _pretrain(self, stage: Stage, timed: Measured) -> float:
         settings = stage.settings
@@ -259,10 +253,6 @@ def model_size(work: Work, dataset: str) -> tuple[int, int]:
     """Weights and features of a dataset's backbone."""
     chosen = work.params.datasets[dataset]
     return sizes.backbone_size(work.resolver.backbone(dataset), 1 if sizes.is_drawn(chosen.source) else 3)
-
-
-def _specs(episodes: Episodes, size: DatasetSize) -> list[Any]:
-    return [spec for lists in specs(episodes, 1, size.seen).values() for spec in lists.values()]
 
 
 def _blocks(spec: Any) -> int:

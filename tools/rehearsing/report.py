@@ -20,7 +20,7 @@ HEAD = ("stage", "", "a step", "images/s", "tasks/s", "peak memory", "full: time
 class Totals:
     """The whole run: seconds by number of places, the longest chain, bytes of all outputs and of checkpoints.
 
-    `unknown` are stages, each as often as it runs, whose time nothing tells; they count as none.
+    `unknown` counts the stages whose time is not known, each as often as it runs; they add nothing.
     """
 
     seconds: dict[int, float]

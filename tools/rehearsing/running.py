@@ -27,7 +27,7 @@ from tools.rehearsing.child import Order, run
 from tools.rehearsing.heavy import STEP, most_embedded
 from tools.rehearsing.measuring import Measured
 from tools.rehearsing.predicting import Rehearsed, folder_bytes
-from tools.rehearsing.shortening import HEAVY_STEPS, STEPS, batch_of, images_of, sample_of, short_settings
+from tools.rehearsing.shortening import HEAVY_STEPS, STEPS, images_of_step, sample_of, short_settings
 from tools.rehearsing.sizes import DatasetSize
 from tools.rehearsing.work import Key, Stage, Work
 
@@ -83,10 +83,7 @@ class Rehearsal:
         """Fewer where a step takes a CPU seconds."""
         if self.device.type != "cpu":
             return STEPS
-        images = settings.pretraining.batch if hasattr(settings, "pretraining") else 0
-        if getattr(settings, "training", None) is not None:
-            spec, learns = batch_of(settings, size.seen)
-            images = images_of(spec) if learns else 0
+        images = images_of_step(settings, size.seen)
         one = self.work.resolver.backbone(settings.dataset)
         return HEAVY_STEPS if images * backbone(one.name, size.size).step > STEP else STEPS
 

@@ -7,13 +7,11 @@ from math import ceil
 from typing import Any
 
 import torch
-from torch import nn
 
 from repro.evaluation.bound import BLOCK_QUERIES, BLOCK_QUERIES_ELSEWHERE
-from repro.methods.base import BatchSpec
 from repro.methods.registry import method_class
 from stages.settings.params import Episodes
-from tools.benchmarks.costs import Backbone
+from tools.benchmarks.costs import Backbone, batch_of, images_of
 from tools.rehearsing.heavy import images_at_most
 from tools.rehearsing.work import Stage, Work
 
@@ -89,17 +87,14 @@ def measured_tasks(settings: Any, ways: Iterable[int], episodes: Episodes, devic
     return max(2, min(STORED_TASKS, block * blocks))
 
 
-def batch_of(settings: Any, seen: int) -> tuple[BatchSpec, bool]:
-    """What a step of a method's training draws, and whether its backbone learns."""
-    method = method_class(settings.method)(nn.Linear(1, 1), 8, seen, **settings.options)
-    spec = method.batch_spec(settings.shot)
-    assert spec is not None  # it has a training
-    return spec, any(one.requires_grad for one in method.backbone.parameters())
-
-
-def images_of(spec: BatchSpec) -> int:
-    """The images of a step."""
-    return spec.tasks * spec.classes * (spec.shot + spec.queries) + spec.free
+def images_of_step(settings: Any, seen: int) -> int:
+    """The images that each step of a training passes through its backbone; none where that stays fixed."""
+    if hasattr(settings, "pretraining"):
+        return 0 if settings.random else int(settings.pretraining.batch)
+    if settings.training is None:
+        return 0
+    spec, learns = batch_of(settings, seen)
+    return images_of(spec) if learns else 0
 
 
 def sample_of(dataset: str, work: Work, seen: int) -> dict[str, int]:

@@ -16,7 +16,8 @@ from dvc.dependency.db import AbstractDependency
 from dvc.dvcfile import PROJECT_FILE
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
-from dvc.repo.reproduce import _reproduce_stage, collect_stages, get_active_graph, plan_repro
+from dvc.repo.reproduce import _reproduce_stage as reproduce_stage
+from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 from dvc.rwlock import rwlock
 from dvc.stage import PipelineStage
 from dvc.stage.cache import RunCacheNotFoundError
@@ -62,7 +63,7 @@ class Pipeline:
         """Decide whether it must run, all upstream being done; if so, make its place clean and take its files."""
         with self._turn(), self._repo.scm_context(quiet=True):
             if not isinstance(stage, PipelineStage) or not stage.cmd or stage.frozen:  # no command: DVC does it all
-                return "restored" if _reproduce_stage(stage, upstream=self.upstream(stage)) else "unchanged"
+                return "restored" if reproduce_stage(stage, upstream=self.upstream(stage)) else "unchanged"
             if not stage.changed(upstream=self.upstream(stage)):
                 return "unchanged"
             stage.remove_outs(ignore_remove=False, force=False)

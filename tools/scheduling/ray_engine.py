@@ -89,12 +89,7 @@ def follow(
     environment = {name: value for name, value in environment.items() if name not in own}
     environment |= {name: os.environ[name] for name in own if name in os.environ}
     with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
+        command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as run:
         assert run.stdout
         yield {"code": int(run.stdout.read() or 1)}

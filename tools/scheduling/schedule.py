@@ -106,7 +106,7 @@ class Schedule:
         return float(needs.num_cpus), float(needs.num_gpus)
 
     def _look(self, progress: Progress, engine: Engine) -> None:
-        with self._failing(progress):
+        with self._errors_fail_the_stage(progress):
             look = self._pipeline.look(progress.stage)
             if look == "stale":
                 progress.log.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ class Schedule:
 
     def _apply(self, event: Event, engine: Engine) -> None:
         progress = self.stages[event.name]
-        with self._failing(progress):
+        with self._errors_fail_the_stage(progress):
             if event.node:
                 progress.state, progress.node, progress.began = "running", event.node, time.monotonic()
             elif event.code == 0:
@@ -146,7 +146,7 @@ class Schedule:
                 self._settle(progress, "failed", event.problem or lost or f"exit code {event.code}")
 
     @contextmanager
-    def _failing(self, progress: Progress) -> Iterator[None]:
+    def _errors_fail_the_stage(self, progress: Progress) -> Iterator[None]:
         """A stage that DVC or the disk refuses fails alone."""
         try:
             yield

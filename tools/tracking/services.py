@@ -25,7 +25,7 @@ from repro.errors import BadInput
 from repro.files import try_to_lock, wait_to_lock
 from stages.tracking import run_folders
 from stages.tracking.deleted import deleted_runs
-from stages.tracking.mongo import DATABASE, connected, copied_states, copy_run, hosts, state
+from stages.tracking.mongo import DATABASE, copied_states, copy_run, hosts, mongo_database, state
 from stages.tracking.names import PLAIN, printable
 
 HERE = Path(__file__).resolve().parent
@@ -245,9 +245,9 @@ def sync(
 
 
 @contextlib.contextmanager
-def opened(url: str) -> Iterator[tuple[Database[dict[str, Any]], dict[str, str]]]:
+def runs_on_server(url: str) -> Iterator[tuple[Database[dict[str, Any]], dict[str, str]]]:
     """Connect, and read which runs are there in which state; raises BadInput where no Mongo answers."""
-    with connected(url) as database:
+    with mongo_database(url) as database:
         try:
             yield database, copied_states(database)
         except PyMongoError as error:  # named by its kind: its text may hold the URL

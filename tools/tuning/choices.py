@@ -13,7 +13,7 @@ from repro.errors import BadInput
 from repro.methods.registry import method_class
 from repro.options import STRICT, checked
 from stages.settings.machine import Count, Name
-from stages.settings.params import MethodParams, Options
+from stages.settings.params import MethodParams, Options, Own
 from stages.settings.yaml_files import read_mapping
 
 FILE = Path("tools") / "tuning.yaml"
@@ -21,25 +21,16 @@ Ladder = Annotated[tuple[Count, ...], Field(min_length=2)]
 
 
 @with_config(STRICT)
-@dataclass(frozen=True)
-class Setting:
-    """What a method has instead of its file's defaults."""
-
-    training: Options = field(default_factory=dict)
-    options: Options = field(default_factory=dict)
-
-
-@with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
     """The settings of one method; `options` are common to all of them."""
 
-    settings: Annotated[tuple[Setting, ...], Field(min_length=1)]
+    settings: Annotated[tuple[Own, ...], Field(min_length=1)]
     options: Options = field(default_factory=dict)
 
-    def complete(self) -> list[Setting]:
+    def complete(self) -> list[Own]:
         """Each with the common options."""
-        return [Setting(each.training, {**self.options, **each.options}) for each in self.settings]
+        return [Own({**self.options, **each.options}, each.training) for each in self.settings]
 
 
 @with_config(STRICT)

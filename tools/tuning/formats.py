@@ -15,13 +15,14 @@ from repro import paths
 from repro.errors import BadInput
 from repro.methods.registry import method_class
 from repro.results.intervals import LEVEL
-from repro.results.tuning import Outcome
-from stages.settings.resolving import STANDARD, Resolver
+from repro.results.tuning import TrialOutcome
+from stages.settings.planned import STANDARD
+from stages.settings.resolving import Resolver
 from tools.tuning.choices import Choices
 from tools.tuning.trials import MetaTrial, Place, PreTrial, Trial, Trials, settings_of
 
 FEWEST_SEEDS = 2
-MEASURES = {"HM": "hm", "calibrated HM": "cal_hm", "AUSUC": "ausuc"}
+COLUMNS = {"HM": "hm", "calibrated HM": "cal_hm", "AUSUC": "ausuc"}
 
 
 def table(resolver: Resolver, choices: Choices, trials: Trials, amp: str) -> Iterator[str]:
@@ -35,7 +36,7 @@ def table(resolver: Resolver, choices: Choices, trials: Trials, amp: str) -> Ite
         for name, each in _trainings(resolver, choices).items()
     }
     outcomes = iter(trials.outcomes([trial for each in wanted.values() for trial in each]))
-    columns = [f"{measure}, {amp} − float32" for measure in MEASURES]
+    columns = [f"{measure}, {amp} − float32" for measure in COLUMNS]
     yield f"| training | AUSUC | between seeds | {' | '.join(columns)} |"
     yield f"|---|{'---:|' * (2 + len(columns))}"
     for name in wanted:
@@ -52,12 +53,12 @@ class Row:
     """Of one training: what it came to in float32 and in the other format, seed by seed."""
 
     name: str
-    pairs: Sequence[tuple[Outcome, Outcome]]
+    pairs: Sequence[tuple[TrialOutcome, TrialOutcome]]
 
     def text(self) -> str:
         """The row in Markdown."""
         plain = [first.ausuc for first, _ in self.pairs]
-        cells = [self.name, f"{fmean(plain):.2f}", f"{stdev(plain):.2f}", *map(self._difference, MEASURES.values())]
+        cells = [self.name, f"{fmean(plain):.2f}", f"{stdev(plain):.2f}", *map(self._difference, COLUMNS.values())]
         return f"| {' | '.join(cells)} |"
 
     def _difference(self, measure: str) -> str:

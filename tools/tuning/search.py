@@ -10,9 +10,10 @@ from typing import Any
 from repro import paths
 from repro.errors import BadInput
 from repro.methods.registry import method_class
-from repro.results.tuning import Budget, ChosenSetting, Outcome, PretrainingBudget, Rule, Rung, Tried, Tuning
+from repro.results.tuning import Budget, ChosenSetting, PretrainingBudget, Rule, Rung, TrialOutcome, Tried, Tuning
 from stages.settings.params import Options
-from stages.settings.resolving import STANDARD, Resolver
+from stages.settings.planned import STANDARD
+from stages.settings.resolving import Resolver
 from tools.tuning.choices import FILE, Choices
 from tools.tuning.trials import MetaTrial, Place, PreTrial, Trial, settings_of
 
@@ -23,7 +24,7 @@ class Search:
 
     choices: Choices
     resolver: Resolver
-    outcomes: Callable[[Iterable[Trial]], list[Outcome]]
+    outcomes: Callable[[Iterable[Trial]], list[TrialOutcome]]
 
     def __post_init__(self) -> None:
         listed, wanted = list(self.resolver.params.seeds), self.choices.seeds
@@ -124,8 +125,7 @@ class Search:
         """Double the steps until that gains less than the plateau allows, or until there is no larger budget."""
         chosen = settings[place.method].setting
         rungs = self._rungs(
-            self.choices.steps,
-            lambda steps, seed: self._trial(place, chosen.options, chosen.training, steps, seed),
+            self.choices.steps, lambda steps, seed: self._trial(place, chosen.options, chosen.training, steps, seed)
         )
         return Budget(**vars(place), options=chosen.options, training=chosen.training, **rungs)
 

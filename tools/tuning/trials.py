@@ -19,7 +19,7 @@ from repro import paths
 from repro.errors import BadInput, Diverged, one_line
 from repro.files import SEAL, sha256, whole_file
 from repro.options import checked
-from repro.results.tuning import Outcome
+from repro.results.tuning import TrialOutcome
 from stages.launching.ranks import end_with_launcher
 from stages.settings.files import plain
 from stages.settings.grid import StartedLine
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # they load torch, which the trainings' own processes need al
     from repro.training.distributed import World
     from repro.training.loop import Training
 
-NOTHING = Outcome(hm=0.0, cal_hm=0.0, ausuc=0.0, diverged=True)
+NOTHING = TrialOutcome(hm=0.0, cal_hm=0.0, ausuc=0.0, diverged=True)
 
 
 @dataclass(frozen=True)
@@ -152,10 +152,10 @@ def file_of(trial: Trial) -> Path:
     return paths.trial(trial.name, hashlib.sha256(decides.encode()).hexdigest()[:16])
 
 
-def read_outcome(file: Path) -> Outcome:
+def read_outcome(file: Path) -> TrialOutcome:
     """What was measured; raises BadInput where the file does not say it."""
     try:
-        return checked(Outcome, json.loads(file.read_bytes())["outcome"], "outcome")
+        return checked(TrialOutcome, json.loads(file.read_bytes())["outcome"], "outcome")
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         message = f"{file}: not what a training came to ({one_line(error):.200})"
         raise BadInput(f"{message}; delete it, and it is measured anew") from error
@@ -182,7 +182,7 @@ def measure(trial: Trial) -> str:
                 pass
             best = begun.training.best
             hm, cal_hm, ausuc = (round(value, 4) for value in begun.measures().values())
-            outcome = Outcome(hm=hm, cal_hm=cal_hm, ausuc=ausuc, best_step=best.step if best else 0)
+            outcome = TrialOutcome(hm=hm, cal_hm=cal_hm, ausuc=ausuc, best_step=best.step if best else 0)
         except (Diverged, LinAlgError):  # a fit inside of the method may meet the exploded numbers first
             outcome = NOTHING
         with whole_file(file) as partial:
@@ -191,7 +191,7 @@ def measure(trial: Trial) -> str:
     return result_line(trial, outcome, time.process_time() - started)
 
 
-def result_line(trial: Trial, outcome: Outcome, seconds: float) -> str:
+def result_line(trial: Trial, outcome: TrialOutcome, seconds: float) -> str:
     """One line about a training."""
     what = f"{trial.name}, seed {trial.settings.seed}, {trial.title}"
     if outcome.diverged:
@@ -207,7 +207,7 @@ class Trials:
         self.pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin)
         self.failure: Exception | None = None
 
-    def outcomes(self, wanted: Iterable[Trial]) -> list[Outcome]:
+    def outcomes(self, wanted: Iterable[Trial]) -> list[TrialOutcome]:
         """What each of them measured, in order; may be called from several threads, and waits.
 
         After a failure no training begins any more, and every caller gets the first one.

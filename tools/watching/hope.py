@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from repro import paths
 from repro.errors import BadInput
-from stages.settings.planned import planned
+from stages.settings.planned import STANDARD, planned
 from stages.settings.yaml_files import read_mapping
 
 if TYPE_CHECKING:  # read when it is needed: it is slow to load
     from repro.results.store import Reading
 
-STANDARD = "standard"  # the role of a pre-training that MC + kNN measures
 AUTHORS_CHECK = 55.0  # nearest prototypes (Euclidean) of 5-way 1-shot tasks on Mini: the authors' own sanity check
 PAPER_SIZE = 84  # pixels; smaller images do not reach what was published
 FAR = 10.0  # points from what is expected

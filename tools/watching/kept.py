@@ -37,8 +37,8 @@ def _printed(edition: Edition, reading: Reading) -> float | None:
 
 
 def _restored(edition: Edition, reading: Reading) -> float | None:
-    from tools.editions.comparing import restored
+    from tools.editions.comparing import records_of
 
-    with restored(edition) as side:
+    with records_of(edition) as side:
         mean = side.mean(reading)
     return mean.mean if mean else None

@@ -129,7 +129,7 @@ def _part(  # noqa: PLR0917 - one planned replicate and what it is compared with
 def _is_locked(stage: str, name: str) -> bool:
     """Tell whether DVC's lock knows a stage without replicates with the settings that it has now.
 
-    Raises BadInput where the lock is none: it was cut off, or is half merged.
+    Raises BadInput where the file is not a lock: it was cut off, or is half merged.
     """
     file = paths.settings(stage, name)
     try:

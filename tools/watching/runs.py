@@ -15,7 +15,7 @@ from tools.clock import clock
 
 SILENT_SECONDS = 60.0  # a run beats every 10 s, also while it computes
 STUCK_SECONDS, STUCK_STEPS = 300.0, 20  # without a step for this long, and for the time that this number of steps takes
-MEASURES = ("val_hm", "val_prototype_accuracy")  # how trainings name their validation
+VALIDATIONS = ("val_hm", "val_prototype_accuracy")  # how trainings name their validation
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class WatchedRun:
         """What is wrong with it, in one sentence; empty where nothing is."""
         wrong = [step for step, loss in zip(self.loss.steps, self.loss.values, strict=True) if not math.isfinite(loss)]
         if wrong:
-            return f"its loss is no number since step {wrong[0]}; lower its learning rate"
+            return f"its loss is not a number since step {wrong[0]}; lower its learning rate"
         if not self.running:
             return self.complaint
         silent = (now - self.beat).total_seconds()
@@ -86,7 +86,7 @@ class WatchedRun:
             waited = (now - self.loss.times[-1]).total_seconds()
             usual = median((b - a).total_seconds() for a, b in pairwise(self.loss.times)) if self.step > 1 else 0.0
             if waited > max(STUCK_SECONDS, STUCK_STEPS * usual):
-                return f"no step for {clock(waited)}, though it beats; see what its process waits for"
+                return f"no step for {clock(waited)}, though it sends heartbeats; see what its process waits for"
         return ""
 
 
@@ -107,7 +107,7 @@ def read_run(folder: Path) -> WatchedRun | None:
             config=dict(config),
             complaint=_complaint(status, entry),
             loss=_curve(series.get("loss")),
-            validation=_curve(next((series[name] for name in MEASURES if name in series), None)),
+            validation=_curve(next((series[name] for name in VALIDATIONS if name in series), None)),
         )
     except (BadInput, OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None  # about to be written, or no record of ours; tools/sync names those

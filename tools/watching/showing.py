@@ -64,9 +64,7 @@ def _left(status: Status, side_by_side: int) -> str:
     if not status.unmeasured:
         return f"about {clock(status.left)} left, {side_by_side} at a time"
     kinds = ", ".join(dict.fromkeys(part.stage for part in status.unmeasured))
-    return (
-        f"at least {clock(status.left)} left, {side_by_side} at a time, and {kinds} that nothing measured yet tells of"
-    )
+    return f"at least {clock(status.left)} left, {side_by_side} at a time; of {kinds} nothing was measured yet"
 
 
 def plain(status: Status) -> dict[str, Any]:
