@@ -118,6 +118,19 @@ def test_a_method_that_still_gains_at_the_largest_budget_is_said_to_have_no_plat
     assert "8000, no plateau yet" in as_markdown(Tunings({"glyphs": found}))
 
 
+@pytest.mark.parametrize(("hm", "by", "lr"), [(1.9, "cal_hm", 0.1), (2.1, "hm", 0.03)])
+def test_an_hm_near_to_guessing_chooses_nothing(hm: float, by: str, lr: float) -> None:
+    """The smallest rate has the largest HM, the largest calibrated one grows with the rate up to 0.1."""
+
+    def tell(settings: TrainSettings) -> TrialOutcome:
+        assert settings.training is not None
+        rate = settings.training.lr
+        return TrialOutcome(hm=hm if rate == 0.03 else 1.0, cal_hm=60 - abs(rate - 0.1), ausuc=50.0)
+
+    chosen = search(tell).tuned(Tuning(), "mini", 1, ["dfsl"]).settings["dfsl"]
+    assert (chosen.by, chosen.setting.training["lr"]) == (by, lr)
+
+
 def test_a_diverged_training_is_never_chosen() -> None:
     def tell(settings: TrainSettings) -> TrialOutcome:
         assert settings.training is not None

@@ -97,7 +97,7 @@ def _pretraining(tuning: Tuning) -> Iterator[str]:
 
 def _settings(tuning: Tuning) -> Iterator[str]:
     yield f"Settings, chosen on validation tasks (means in percent). `{FILE}` has all that there was to choose from;"
-    yield "**bold**: chosen by the larger HM, calibrated (†) where it is 0 for any weights; CASTLE's kin by their mean."
+    yield "**bold**: chosen by the larger HM, calibrated (†) where it is next to nothing; CASTLE's kin by their mean."
     yield ""
     yield "| method | training | options | HM | calibrated HM | AUSUC |"
     yield "|---|---|---|---|---|---|"

@@ -1,6 +1,6 @@
 """Which trainings decide, and what they decide: a setting for each method, then the budget of its plateau."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +16,8 @@ from stages.settings.planned import STANDARD
 from stages.settings.resolving import Resolver
 from tools.tuning.choices import FILE, Choices
 from tools.tuning.trials import MetaTrial, Place, PreTrial, Trial, settings_of
+
+LEAST_HM = 2.0  # percent; guessing among 64 + 5 classes gives 1.4
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class Search:
             ]
             for name in group
         }
-        values = zip(*([getattr(each.outcome, rule_of(name)) for each in tried[name]] for name in group), strict=True)
+        rules = {name: rule_of(name, tried[name]) for name in group}
+        values = zip(*([getattr(each.outcome, rules[name]) for each in tried[name]] for name in group), strict=True)
         means = [fmean(each) for each in values]
         return {
             name: ChosenSetting(
@@ -113,7 +116,7 @@ class Search:
                 shot=shot,
                 seed=seed,
                 steps=steps,
-                by=rule_of(name),
+                by=rules[name],
                 together=group,
                 tried=tuple(tried[name]),
                 chosen=means.index(max(means)),
@@ -155,6 +158,10 @@ class Search:
         return MetaTrial(settings_of(self.resolver, place, entry, seed))
 
 
-def rule_of(name: str) -> Rule:
-    """What chooses for a method: HM as in the paper, calibrated where it is 0 for any weights."""
-    return "cal_hm" if method_class(name).selected_calibrated else "hm"
+def rule_of(name: str, tried: Sequence[Tried]) -> Rule:
+    """What chooses for a method: HM as in the paper, calibrated where that is next to nothing whatever the setting.
+
+    A method that never names an unseen class, or hardly ever, has an HM that says nothing about how well it does.
+    """
+    says_nothing = max(each.outcome.hm for each in tried) < LEAST_HM
+    return "cal_hm" if says_nothing or method_class(name).selected_calibrated else "hm"
