@@ -82,8 +82,8 @@ def render_paper(
     held against them too. `contents` gives what the tasks of a list, named by its digest, are made of, and
     `same_classes` says that seeds share classes and images: verdicts need both. `trained` are the methods that a floor
     row is held against, `tuning` is what their budgets were chosen by. `details` are shown instead of those that the
-    results have, where somebody kept them. Raises BadInput for an unknown form or
-    row, and for files that are not what they should be.
+    results have, where somebody kept them. Raises BadInput for an unknown form or row, and for files that are not what
+    they should be.
     """
     _require_known(form, rows, cards)
     unseen = {name: facts.unseen for name, facts in datasets.items()}

@@ -254,6 +254,12 @@ def test_the_pages_are_those_of_the_committed_editions(monkeypatch: pytest.Monke
         assert file.read_text() == text, f"{file}: run `tools/edition pages`"
 
 
+def test_committed_editions_stay_small() -> None:
+    for folder in (ROOT / EDITIONS / name for name in names(ROOT / EDITIONS)):
+        records = sum(file.stat().st_size for file in folder.glob("records.*"))
+        assert records < 5_000_000 and (folder / "report.html").stat().st_size < 8_000_000, folder.name
+
+
 def test_the_dictionary_is_worth_the_paired_difference_to_the_cell_without_one() -> None:
     whole, lacking, other = Cell("mini", "castle", 5), Cell("mini", "castle", 5, "ratio0"), Cell("mini", "acastle", 5)
     assert dictionary.pairs([whole, lacking, other]) == [(whole, lacking)]

@@ -12,7 +12,9 @@ import yaml
 
 from repro import paths
 from stages.tracking import run_folders
+from stages.tracking.frames import scalars
 from tests.pipeline.workspace import ROOT, call, digests, executed, make_workspace
+from tests.tracking import curves
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -29,6 +31,10 @@ def test_everything_runs_once_and_leaves_what_it_promises(workspace: tuple[Path,
     for run in runs:
         said = [line for line in (run / "cout.txt").read_text().splitlines() if not line.startswith("warning: ")]
         assert 1 <= len(said) <= 3, f"{run.name}: its result in a line or two"
+    logged = scalars(folder / "runs").groupby("run").name.agg(set)
+    for stage, series in {"evaluate": {*curves.MEASURES}, "train": {"loss", "val_hm"}}.items():
+        of_stage = logged[logged.index.str.contains(f"-{stage}-")]
+        assert len(of_stage) and all(series <= names for names in of_stage), f"{stage} logs what dashboards draw"
 
 
 def test_a_method_from_random_weights_gets_the_steps_and_the_rate_of_both_trainings(
