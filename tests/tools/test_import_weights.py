@@ -1,8 +1,6 @@
 """Released checkpoints come in and go out unchanged, strictly, and without running what they may hold."""
 
 import os
-import runpy
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from tests.bad_inputs.asking import ask
 from tests.conftest import note_origin, write_tiny_dataset
 from tests.paths import ROOT
 from tests.pipeline.small_params import small_params
+from tests.tools.calling import call_tool
 
 DIM, SEEN = 64, 4
 OPTIONS = ["--backbone", "castle_convnet4_small", "--data"]
@@ -35,16 +34,9 @@ def released(kind: str = "castle") -> dict[str, Tensor]:
     return params | projections | {"cls.weight": torch.randn(SEEN, DIM), "shared_key": torch.randn(1, 2 * SEEN, DIM)}
 
 
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> tuple[int, str, str]:
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> tuple[object, str, str]:
     """Run the tool in this process: exit code, output, errors."""
-    monkeypatch.setattr(sys, "argv", ["import_weights", *map(str, words)])
-    monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
-    main = runpy.run_path(str(ROOT / "tools" / "import_weights"))["main"]
-    code = 0
-    try:
-        main()
-    except SystemExit as ended:
-        code = ended.code
+    code = call_tool(monkeypatch, "import_weights", *words)
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
