@@ -97,6 +97,9 @@ COMMANDS = {
     "tools/doctor --dataset minni": "--dataset is 'minni', expected one of mini",
     "tools/doctor --dataset mini": "has the source glyphs",
     "tools/doctor": "the following arguments are required: source",
+    "tools/edition forget x": "action is 'forget', expected one of list, keep, join, rebuild, check, pages;",
+    "tools/edition keep": "keep is given no name, expected an edition's: `tools/edition keep NAME`",
+    "tools/edition rebuild": "rebuild is given no name, expected an edition's: `tools/edition rebuild NAME`",
     "tools/edition check ../embedded": "edition is '../embedded', expected one",
     "tools/edition keep x --out y": "--out was given with keep, expected it",
     "tools/edition list embedded": "list is about all editions, expected no name",
@@ -140,6 +143,7 @@ COMMANDS = {
 RELEASED: dict[str, tuple[object, str]] = {
     "a file that runs code": ({"params": {}, "x": RunsCode()}, "in.pth: refused"),
     "a list": ([torch.zeros(1)], "holds no dictionary `params`"),
+    "tensors without params": ({"cls.weight": torch.zeros(2, 2)}, "holds no dictionary `params`"),
     "numbers for tensors": ({"params": {"a": 1}}, "holds no dictionary `params`"),
     "nothing that fits": ({"params": {"cls.weight": torch.zeros(2, 2)}}, "does not fit"),
     "numbers for names": ({"params": {1: torch.zeros(2)}}, "in.pth: 1 is float32"),
