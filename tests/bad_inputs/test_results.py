@@ -38,6 +38,7 @@ def column(name: str, values: Callable[[np.ndarray], object]) -> Damage:
 
 
 UNREADABLE: dict[str, Refused] = {
+    "absent": (removed(RECORDS), "not a file of per-task records"),
     "truncated": (cut(RECORDS), "not a file of per-task records"),
     "empty": (written(RECORDS, b""), "not a file of per-task records"),
     "text": (written(RECORDS, "task,hm\n1,60\n"), "not a file of per-task records"),

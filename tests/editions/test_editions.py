@@ -197,16 +197,6 @@ def test_words_of_an_edition_stay_in_their_cell_of_a_page(edition: Edition) -> N
     assert line.startswith("| x \\| y &lt;!-- end of claims × editions --> &lt;script> |")
 
 
-def test_an_action_that_is_none_and_a_missing_name_are_told() -> None:
-    with pytest.raises(BadInput, match="action is 'forget', expected one of list, keep, join, rebuild, check, pages;"):
-        perform("forget", NAME, None)
-    for action in ("keep", "rebuild"):
-        with pytest.raises(
-            BadInput, match=f"{action} is given no name, expected an edition's: `tools/edition {action}"
-        ):
-            perform(action, None, None)
-
-
 def test_who_may_read_an_editions_files_is_left_to_the_umask(edition: Edition, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     kept = {file.name: file.stat().st_mode for file in edition.folder.iterdir() if file.is_file()}

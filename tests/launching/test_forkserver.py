@@ -120,12 +120,6 @@ def test_edited_code_is_seen_by_the_next_run(workspace: Path, owner: Process) ->
     assert launch(workspace, "summary", "first", "0").stdout == "edited\n"
 
 
-def test_an_unknown_stage_is_named_with_the_known_ones(workspace: Path) -> None:
-    done = launch(workspace, "nothing")
-    assert done.returncode == 2
-    assert "train,evaluate,summary}" in done.stderr
-
-
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("served", [True, False])
 def test_closed_standard_streams_are_no_error(

@@ -177,13 +177,6 @@ def test_a_replicate_from_other_inputs_is_made_again(both: Path, tmp_path: Path)
     assert made(folder, 0) != made(both, 0) and made(folder, 1) == made(both, 1)
 
 
-def test_a_seed_that_is_not_listed_gets_one_sentence(both: Path) -> None:
-    _, said = stage(both, *TRAIN, "--seed", "7", code=2)
-    assert said == (
-        "error: got --seed 7, expected one of 0, 1; add it to `seeds` in params.yaml, then run `dvc repro plan`\n"
-    )
-
-
 MACHINE: dict[str, Any] = {"memory_mb": 1, "workers": 0, "checkpoint_every": 1}
 
 

@@ -111,8 +111,3 @@ def test_a_broken_file_is_refused_in_one_sentence(text: str, tmp_path: Path) -> 
     file.write_text(text)
     with pytest.raises(BadInput, match="not a list of published tables"):
         read_published(file)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no such file"):
-        read_published(tmp_path / "published.yaml")

@@ -9,7 +9,6 @@ from scipy import stats
 
 from repro.errors import BadInput
 from repro.files import seal
-from repro.results.cell_records import CellRecords
 from repro.results.records import read_records, summarise, write_json, write_records
 from repro.results.store import Cell, Reading, Results
 from tests.report.synthetic import Values, noisy, write_cell
@@ -155,12 +154,6 @@ def test_curves_are_read_where_they_are(results: Results) -> None:
     assert (unseen[0], seen[0], unseen[-1], seen[-1]) == (0, 100, 100, 0)
     assert results.curve(CELL, 10) is None
     assert results.curve(Cell("mini", "dfsl", 1), 5) is None
-
-
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "tasks.parquet").write_text("nothing")
-    with pytest.raises(BadInput, match="not a file of per-task records"):
-        CellRecords(tmp_path)
 
 
 def test_a_summary_holds_both_intervals_where_the_task_list_is_known(tmp_path: Path) -> None:

@@ -3,14 +3,13 @@
 import contextlib
 import io
 import re
-import runpy
 import shlex
 import subprocess
-import sys
 
 import pytest
 
 from tests.paths import ROOT
+from tests.tools.calling import call_tool
 
 
 def tools() -> list[str]:
@@ -21,13 +20,9 @@ def tools() -> list[str]:
 
 
 def help_of(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
-    monkeypatch.setattr(sys, "argv", [f"tools/{name}", "--help"])
-    monkeypatch.setattr("_bootstrap.ensure_environment", lambda: None)
     monkeypatch.setenv("COLUMNS", "120")
-    with contextlib.redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(ROOT / "tools" / name), run_name="__main__")
-    assert ended.value.code == 0
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        assert call_tool(monkeypatch, name, "--help") == 0
     return said.getvalue()
 
 

@@ -1,8 +1,5 @@
 """Released checkpoints come in and go out unchanged, strictly, and without running what they may hold."""
 
-import os
-import runpy
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +16,7 @@ from tests.bad_inputs.asking import ask
 from tests.conftest import note_origin, write_tiny_dataset
 from tests.paths import ROOT
 from tests.pipeline.small_params import small_params
+from tests.tools.calling import call_tool
 
 DIM, SEEN = 64, 4
 OPTIONS = ["--backbone", "castle_convnet4_small", "--data"]
@@ -35,16 +33,9 @@ def released(kind: str = "castle") -> dict[str, Tensor]:
     return params | projections | {"cls.weight": torch.randn(SEEN, DIM), "shared_key": torch.randn(1, 2 * SEEN, DIM)}
 
 
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> tuple[int, str, str]:
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> tuple[object, str, str]:
     """Run the tool in this process: exit code, output, errors."""
-    monkeypatch.setattr(sys, "argv", ["import_weights", *map(str, words)])
-    monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
-    main = runpy.run_path(str(ROOT / "tools" / "import_weights"))["main"]
-    code = 0
-    try:
-        main()
-    except SystemExit as ended:
-        code = ended.code
+    code = call_tool(monkeypatch, "import_weights", *words)
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -112,41 +103,6 @@ def test_every_difference_is_named_and_nothing_is_written(tool, tmp_path: Path) 
     for expected in ("missing seen_weight_SD", "unexpected slf_attn.extra.weight", "bases_MD has shape (3, 64)"):
         assert expected in err
     assert not (tmp_path / "model").exists()
-
-
-class Malicious:
-    """Unpickling this the usual way would create a file."""
-
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.mark),)
-
-
-def test_a_file_that_would_run_code_is_refused(tool, tmp_path: Path) -> None:
-    torch.save({"params": released(), "extra": Malicious(tmp_path / "mark")}, tmp_path / "in.pth")
-    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model")
-    assert code == 2 and "refused" in err and err.count("\n") == 1
-    assert not (tmp_path / "mark").exists() and not (tmp_path / "model").exists()
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [(b"", "refused"), (b"not a checkpoint", "refused"), (None, "no such file")],
-    ids=["empty", "text", "absent"],
-)
-def test_what_is_no_checkpoint_gets_one_sentence(tool, tmp_path: Path, content: bytes | None, expected: str) -> None:
-    if content is not None:
-        (tmp_path / "in.pth").write_bytes(content)
-    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model")
-    assert code == 2 and expected in err and err.count("\n") == 1
-
-
-def test_a_file_without_params_gets_one_sentence(tool, tmp_path: Path) -> None:
-    torch.save(released(), tmp_path / "in.pth")
-    code, _, err = tool(tmp_path / "in.pth", tmp_path / "model")
-    assert code == 2 and "params" in err
 
 
 def test_a_method_that_the_release_does_not_have_is_not_exported(tool, tmp_path: Path) -> None:

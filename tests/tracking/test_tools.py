@@ -36,15 +36,6 @@ def one_sentence(done):
     return said
 
 
-@pytest.mark.parametrize("name", ["omniboard", "sync"])
-def test_help_tells_what_it_does(name):
-    done = tool(name, "--help")
-    assert done.returncode == 0 and "REPRO_MONGO_URL" in done.stdout and done.stdout.startswith(f"usage: tools/{name} ")
-    explained = re.findall(r"^  (--[a-z-]+)(?: [A-Z_:]+)?\s+\S", done.stdout, re.MULTILINE)
-    assert set(explained) == set(re.findall(r"\[(--[a-z-]+)", done.stdout)) and "--runs" in explained
-    assert re.search(rf"^examples:\n  .*tools/{name}", done.stdout, re.MULTILINE)
-
-
 def test_the_examples_of_sync_run(tmp_path, server):
     runs = tmp_path / "runs"
     toy.record_toy(runs)
@@ -54,31 +45,6 @@ def test_the_examples_of_sync_run(tmp_path, server):
         words = command.replace("--runs runs", f"--runs {runs}")
         done = subprocess.run(words, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0 and "1 runs in" in done.stdout, (line, done.stderr)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "said"),
-    [
-        ("sync", ["--runs", "/nonexistent"], "'/nonexistent' is no folder"),
-        ("sync", ["--runs", __file__], "is no folder, expected the one that holds"),
-        ("sync", ["--runs", "/tmp/\x1b[31m\n"], "'/tmp/\\x1b[31m\\n' is no folder"),
-        ("sync", ["--all", "--all"], "--all is given 2 times, expected once"),
-        ("sync", ["--runs=/tmp", "--runs", "/tmp"], "--runs is given 2 times"),
-        ("sync", ["--runs", "/tmp", "--al"], "unrecognized arguments: --al"),
-        ("sync", ["--runs", "/tmp", "\x1b[2J"], "unrecognized arguments: \\x1b[2J"),
-        ("omniboard", ["--runs", "/nonexistent"], "is no folder"),
-        ("omniboard", ["--port", "-1"], "'-1' is no port, expected a number from 1 to 65535"),
-        ("omniboard", ["--port", "0"], "'0' is no port"),
-        ("omniboard", ["--port", "65536"], "is no port"),
-        ("omniboard", ["--mongo-port", "-5"], "'-5' is no port"),
-        ("omniboard", ["--port", "9000", "--port", "9001"], "--port is given 2 times"),
-        ("omniboard", ["--address", "http://x"], "expected HOST or HOST:PORT"),
-        ("omniboard", ["--address", "host:99999"], "'99999' is no port"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_in_one_sentence(name, options, said):
-    done = tool(name, *options)
-    assert said in one_sentence(done) and f"tools/{name} --help" in done.stderr and done.stdout == ""
 
 
 def test_forged_names_of_run_folders_reach_neither_the_terminal_nor_the_server(tmp_path, server):
@@ -102,18 +68,6 @@ def test_sync_with_a_server_that_is_down_says_so_without_the_password(tmp_path):
     url = f"mongodb://bob:hunter22@127.0.0.1:{services.free_port()}"
     said = one_sentence(tool("sync", "--runs", tmp_path, REPRO_MONGO_URL=url))
     assert "Mongo at 127.0.0.1:" in said and "does not answer" in said and "hunter22" not in said
-
-
-@pytest.mark.parametrize("url", ["nonsense", "mongodb://bob:hunter22@host:port/x"])
-def test_a_url_that_is_none_is_named_without_the_password(tmp_path, url):
-    said = one_sentence(tool("sync", "--runs", tmp_path, REPRO_MONGO_URL=url))
-    assert "no usable Mongo URL" in said and "hunter22" not in said
-
-
-def test_a_port_in_use_is_named():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert f"port {port} cannot be used" in one_sentence(tool("omniboard", "--port", port))
 
 
 def test_without_node_it_says_how_to_get_it(tmp_path):
