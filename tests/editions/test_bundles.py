@@ -192,6 +192,16 @@ def test_damaged_and_foreign_bundles_are_refused_and_change_nothing(
     with pytest.raises(BadInput, match="params.yaml has edits that are in no commit"):
         restore(file)
     assert call(elsewhere, "git", "status", "--porcelain").stdout == " M params.yaml\n"
+    call(elsewhere, "git", "checkout", "--quiet", "params.yaml")
+    mine = elsewhere / EDITIONS / NAME / "mine"
+    mine.parent.mkdir(parents=True)
+    mine.touch()
+    with pytest.raises(BadInput, match=f"{EDITIONS / NAME}/ has edits that are in no commit"):
+        restore(file)
+    assert mine.exists()
+    (elsewhere / ".git").rename(elsewhere / "git")
+    with pytest.raises(BadInput, match="git cannot say what would be lost .*, expected a clone"):
+        restore(file)
     assert not (elsewhere / ".dvc" / "cache").exists() and not list(elsewhere.parent.rglob("evil"))
 
 
