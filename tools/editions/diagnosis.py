@@ -1,6 +1,5 @@
 """Would the working tree give an edition, and, where it has run, did it? Settings, code, data, and results by cell."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from repro.editions.edition import Edition, kept_edition
 from repro.editions.sides import RecordsSide
 from repro.results.records import RECORDS, record_digest
 from repro.results.store import Cell
+from stages.tracking.files import read_facts
 from tools.editions.command import changes
 from tools.editions.comparing import VERDICTS, restored, workspace
 from tools.editions.rebuilding import resolver
@@ -61,7 +61,7 @@ def _data(edition: Edition) -> Iterator[str]:
         name, seed = step["cell"], step["seed"]
         folder = paths.dataset(name, seed)
         if (folder / paths.ORIGIN).is_file():
-            equal = _output(folder) == step["output"]
+            equal = left_by(folder) == step["output"]
             yield f"data {name}, seed {seed}: {'equal' if equal else 'differs: other images or another order'}"
         else:
             gone = [path for path in _paths(sources[name].options) if not Path(path).exists()]
@@ -69,8 +69,9 @@ def _data(edition: Edition) -> Iterator[str]:
             yield f"data {name}, seed {seed}: {word}"
 
 
-def _output(folder: Path) -> str:
-    return str(json.loads((folder / paths.ORIGIN).read_bytes()).get("output"))
+def left_by(folder: Path) -> str:
+    """What a stage says it left."""
+    return str(read_facts(folder / paths.ORIGIN).get("output"))
 
 
 def _paths(options: Mapping[str, Any]) -> list[str]:
