@@ -154,6 +154,15 @@ TABLE: dict[str, Row] = {
         WEIGHTS,
         "is float8_e4m3fn, strided on cpu",
     ),
+    "cluster: resources of no stage": (
+        several(
+            params(machine__resources={"trian": {"num_cpus": 1}}),
+            written("dvc.yaml", "stages: {train: {}}"),
+            written("evaluate/dvc.yaml", "stages: {evaluate: {}}"),
+        ),
+        "tools/cluster --dry-run",
+        "machine.resources names trian, expected one of train, evaluate; correct params.yaml",
+    ),
     "cluster: negative retries": (nothing, "tools/cluster --retries -1", "'-1' is no number from 0"),
     "cluster: a billion processes": (nothing, "tools/cluster --local 1000000000", "is no number from 1 to 1,024"),
     "repro: a million processes": (nothing, "tools/repro --jobs 1000000", "is no number from 1 to 1,024"),
