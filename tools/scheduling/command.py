@@ -7,8 +7,8 @@ from pathlib import Path
 
 from repro import paths
 from repro.errors import BadInput
-from stages.settings.yaml_files import read_mapping
 from tools.command_line import MOST_AT_ONCE, Parser, at_least, words
+from tools.dvc_doctor import stage_groups
 from tools.scheduling.clusters import local_ray, running_ray
 from tools.scheduling.driving import Driver
 from tools.scheduling.jobs import Engine
@@ -48,8 +48,7 @@ def parser(description: str) -> Parser:
 
 def require_stages(resources: Iterable[str]) -> None:
     """Raise BadInput where machine.resources names what is no stage before its @."""
-    pipelines = (Path("dvc.yaml"), paths.EVALUATIONS)
-    stages = [name for file in pipelines for name in read_mapping(file, "the stages of the pipeline")["stages"]]
+    stages = stage_groups()
     for name in resources:
         if name not in stages:
             raise BadInput(
