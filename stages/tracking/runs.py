@@ -141,10 +141,9 @@ def _mark_dead(folder: Path, note: str) -> None:
 
 def _status(folder: Path) -> str:
     try:
-        entry = read_facts(folder / "run.json")
+        return str(read_facts(folder / "run.json").get("status"))
     except BadInput:  # it died before its first record
         return ""
-    return str(entry.get("status")) if isinstance(entry, dict) else ""
 
 
 def has_ended(folder: Path) -> bool:
