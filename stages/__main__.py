@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from repro.files import fill_closed_streams
 from stages.launching import forkserver, ranks
-from stages.launching.places import place
+from stages.launching.places import offered, place
 from stages.settings.planned import ALONE, REPLICATED, STAGES, Asked, asked
 
 USAGE = f"usage: python -m stages {{{','.join(STAGES)}}} [NAME [--seed N]]"
@@ -34,6 +34,7 @@ def main() -> int:
         return forkserver.run_stage(arguments)
     if ranks.LAUNCHER in os.environ:  # beside other replicates
         ranks.end_with_launcher()
+    check_places()
     return run_replicates(arguments) if arguments[0] in REPLICATED else run_one(arguments)
 
 
@@ -53,6 +54,14 @@ def refuse(sentence: str) -> NoReturn:
 
     with bad_input_exits():
         raise BadInput(sentence)
+
+
+def check_places() -> None:
+    """End with what is wrong with the places that the environment names."""
+    from stages.tracking import bad_input_exits
+
+    with bad_input_exits():
+        offered()
 
 
 def run_replicates(arguments: list[str]) -> int:

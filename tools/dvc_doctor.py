@@ -83,6 +83,18 @@ class Output:
     stage: str
     md5: str
 
+    @property
+    def group_and_name(self) -> tuple[str, str]:
+        """The stage as dvc.yaml has it, and what it is run for: a dataset, a cell or nothing."""
+        group, _, name = self.stage.rpartition(":")[2].partition("@")
+        return group, name
+
+
+def stage_groups() -> list[str]:
+    """What the stages of the pipeline are called before the @."""
+    pipelines = (paths.LOCK.with_suffix(".yaml"), paths.EVALUATIONS)
+    return [name for file in pipelines for name in yaml.safe_load(file.read_bytes())["stages"]]
+
 
 def read_outputs(*locks: Path) -> dict[str, Output]:
     """Every output of these locks by its path; without any, of the workspace's."""

@@ -19,7 +19,7 @@ def read_estimates(cell: Path) -> dict[str, dict[str, Any]]:
     try:
         found: dict[str, dict[str, Any]] = json.loads(file.read_bytes()) if file.is_file() else {}
         return {group: dict(measures) for group, measures in found.items()}
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{file}: not the estimates of a cell ({error}); restore the edition again") from error
 
 

@@ -21,6 +21,10 @@ from repro.paths import ORIGIN
 from repro.results import records as whole
 from repro.results.kept_estimates import ESTIMATES
 
+DAMAGE = (
+    *(OSError, EOFError, zlib.error, pa.ArrowException),
+    *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
+)
 PLACE = re.compile(rf"{PLAIN}(/[0-9]+)?")  # below all results: of a cell, or of one of its seeds
 
 
@@ -41,7 +45,7 @@ def restore_records(edition: Path, results: Path, origins: Mapping[str, Any]) ->
             raise ValueError(f"nothing is said of {min(lost)!r:.60}")
         if wrong := [name for name in (*columns, *estimates) if not PLACE.fullmatch(name)]:
             raise ValueError(f"{wrong[0]!r:.60} names no cell or seed")
-    except (OSError, EOFError, zlib.error, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+    except DAMAGE as error:
         message = f"{edition / VALUES}: not the records of an edition ({one_line(error)})"
         raise BadInput(f"{message}; get the edition's folder anew, as with `git checkout {edition}`") from error
     for name, rows in columns.items():

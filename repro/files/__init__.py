@@ -16,7 +16,7 @@ from repro.files.sums import (
     sha256_once,
     write_sums,
 )
-from repro.files.whole import discard, put_in_place, whole_file, whole_files, whole_folder
+from repro.files.whole import discard, put_in_place, replace_together, whole_file, whole_files, whole_folder
 
 __all__ = [
     "MAKE_AGAIN",
@@ -33,6 +33,7 @@ __all__ = [
     "folder_in_turn",
     "put_in_place",
     "read_seal",
+    "replace_together",
     "seal",
     "sha256",
     "sha256_once",

@@ -57,6 +57,8 @@ def _refusal(error: BaseException | None, path: Path) -> str:
     if number in IN_THE_WAY:
         names = [getattr(error, name, None) for name in ("filename2", "filename")]  # of a renaming, the new one
         place = next(filter(None, names), path)
+        if os.path.islink(place) and not os.path.exists(place):
+            return f"{place} is a link that leads nowhere, expected a folder or nothing; move it away"
         return f"{place} or a folder above it is {IN_THE_WAY[number]}; move it away"
     if number in REFUSED:
         return f"{path} cannot be written ({os.strerror(int(number or 0))}); expected a folder that you may write to"

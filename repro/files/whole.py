@@ -6,10 +6,12 @@ import glob
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from repro.errors import BadInput
 from repro.files.disk import disk_errors_as_bad_input
 from repro.files.locks import leads_to, try_to_lock, wait_to_lock
 from repro.files.signals import signals_wait
@@ -35,9 +37,12 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
     Raises BadInput where the disk is full or refuses.
     """
-    with disk_errors_as_bad_input(path), _temporary(path, Path.mkdir) as partial:
-        yield partial
-        put_in_place(partial, path)
+    with disk_errors_as_bad_input(path):
+        if path.exists() and not path.is_dir() and not path.is_symlink():  # somebody's file
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+        with _temporary(path, Path.mkdir) as partial:
+            yield partial
+            put_in_place(partial, path)
 
 
 @contextmanager
@@ -58,6 +63,34 @@ def whole_files(folder: Path) -> Iterator[Path]:
                     put_in_place(entry, target)
                 else:
                     entry.replace(target)
+
+
+def replace_together(wanted: Mapping[Path, Path | str], beside: Path) -> None:
+    """Let each of these be a copy of another file or folder, or hold a text.
+
+    All are made inside `beside` first (same file system), and signals wait while they take their places: what ends
+    before leaves everything as it was. Raises BadInput where the disk is full or refuses, or a folder is in the way.
+    """
+    with disk_errors_as_bad_input(beside), tempfile.TemporaryDirectory(dir=beside, prefix=".coming-") as aside:
+        made = {path: Path(aside) / str(number) for number, path in enumerate(wanted)}
+        for path, content in wanted.items():
+            _copy(content, made[path])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_dir() and not made[path].is_dir():
+                raise BadInput(f"{path} is a folder, expected a file; move it away")
+        with signals_wait():
+            for path, new in made.items():
+                if new.is_dir():
+                    put_in_place(new, path)
+                else:
+                    new.replace(path)
+
+
+def _copy(content: Path | str, target: Path) -> None:
+    if isinstance(content, str):
+        target.write_text(content, encoding="utf-8")
+    else:
+        (shutil.copytree if content.is_dir() else shutil.copyfile)(content, target)
 
 
 def put_in_place(partial: Path, path: Path) -> None:

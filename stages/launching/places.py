@@ -18,6 +18,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from repro.errors import BadInput
 from repro.files import try_to_lock
 from stages.launching.ranks import TRAININGS
 
@@ -66,8 +67,7 @@ def offer_places(places: Sequence[Place]) -> Iterator[dict[str, str]]:
 @contextmanager
 def place() -> Iterator[None]:
     """Wait for a place, and hold it while the block runs, in its environment; where none are offered, just go on."""
-    folder = Path(os.environ.get(FOLDER, ""))
-    files = sorted(folder.iterdir()) if FOLDER in os.environ and folder.is_dir() else []
+    files = offered()
     if not files:
         yield
         return
@@ -78,6 +78,15 @@ def place() -> Iterator[None]:
     with held:
         os.environ.update(json.load(held))
         yield
+
+
+def offered() -> list[Path]:
+    """The files of the places; none where their folder has gone. Raises BadInput where REPRO_PLACES leads elsewhere."""
+    folder = Path(os.environ.get(FOLDER) or os.devnull)
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    if not all(file.name.isdecimal() and file.is_file() for file in files):
+        raise BadInput(f"{FOLDER} is {str(folder)!r:.200}, expected the folder that `tools/repro` made; unset it")
+    return files
 
 
 def _first_free(files: Sequence[Path]) -> IO[str]:

@@ -8,7 +8,7 @@ from pydantic import Field, with_config
 
 from repro import paths
 from repro.options import STRICT, checked
-from stages.settings.params import Name, Options, Way, require_once
+from stages.settings.params import Name, Options, Way, require_apart, require_once
 from stages.settings.yaml_files import read_mapping
 
 
@@ -63,6 +63,7 @@ class Grid:
     def __post_init__(self) -> None:
         require_once("random", self.random)
         require_once("cells", [*self.trained, *self.untrained, *self.adapted])
+        require_apart("cells", self.lines())
 
     def lines(self) -> dict[str, Line]:
         """Every cell that is measured."""

@@ -3,7 +3,7 @@
 The library's own dataclasses are the schema where it has one. Numbers are chosen in params.yaml alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -40,6 +40,15 @@ def require_once(name: str, values: Sequence[object]) -> None:
     """Raise BadInput where a list names something twice."""
     if len(set(values)) < len(values):
         raise BadInput(f"{name} are {list(values)}, expected each once")
+
+
+def require_apart(kind: str, names: Iterable[str]) -> None:
+    """Raise BadInput where two names differ in capitals alone: some file systems take them for one."""
+    found: dict[str, str] = {}
+    for name in names:
+        other = found.setdefault(name.casefold(), name)
+        if other != name:
+            raise BadInput(f"{kind} {other} and {name} differ in capitals alone, expected names apart; rename one")
 
 
 @with_config(STRICT)
@@ -210,6 +219,8 @@ class Params:
 
     def __post_init__(self) -> None:
         require_once("seeds", self.seeds)
+        require_apart("datasets", self.datasets)
+        require_apart("classifiers", self.pretraining.classifiers)
 
 
 def read_params(file: Path) -> Params:

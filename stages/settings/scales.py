@@ -7,7 +7,6 @@ paper) is kept aside per scale, so that going back restores it and DVC finds eve
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -17,7 +16,7 @@ from ruamel.yaml import YAML
 
 from repro import paths
 from repro.errors import BadInput, one_line
-from repro.files import disk_errors_as_bad_input, put_in_place, signals_wait, whole_folder
+from repro.files import replace_together, whole_folder
 from repro.options import checked
 from stages.settings.yaml_files import parse, read_mapping, read_text
 
@@ -120,7 +119,9 @@ def apply(name: str) -> None:
     if name == before:
         return
     _set_aside(KEPT / before)
-    _put_on_files(wanted, KEPT / name)
+    # Of a scale that never ran nothing was set aside: what is there stays, and DVC sees that it is stale.
+    rendered = {file: KEPT / name / file for file in GENERATED if (KEPT / name / file).exists()}
+    replace_together({**wanted, **rendered}, KEPT)
     # What that scale has computed lies in DVC's cache; where a part of it is gone, `dvc repro` makes it anew.
     subprocess.run([sys.executable, "-m", "dvc", "checkout", "--quiet", "--force"], capture_output=True, check=False)
 
@@ -149,26 +150,6 @@ def _set_aside(folder: Path) -> None:
     with whole_folder(folder) as partial:
         for file in filter(Path.exists, GENERATED):
             _copy(file, partial / file)
-
-
-def _put_on_files(texts: dict[Path, str], kept: Path) -> None:
-    """Write these texts and what was set aside; for a scale that never ran, that stays and DVC sees that it is stale.
-
-    All is written aside first, so a full disk changes nothing.
-    """
-    with disk_errors_as_bad_input(KEPT), tempfile.TemporaryDirectory(dir=KEPT, prefix=".coming-") as aside:
-        for file in filter(lambda file: (kept / file).exists(), GENERATED):
-            _copy(kept / file, Path(aside) / file)
-        for file, text in texts.items():
-            (Path(aside) / file).parent.mkdir(exist_ok=True)
-            (Path(aside) / file).write_text(text, encoding="utf-8")
-        with signals_wait():
-            for file in (*texts, *GENERATED):
-                if (coming := Path(aside) / file).is_dir():
-                    put_in_place(coming, file)
-                elif coming.exists():
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    coming.replace(file)
 
 
 def _copy(file: Path, target: Path) -> None:

@@ -16,6 +16,7 @@ MOST_BYTES = 1 << 20
 MOST_VALUES = 100_000  # an alias can make a small file huge
 MOST_LEVELS = 50
 LARGEST_FRACTION = 1e30  # a rate is multiplied yet, and float32 ends at 3e38
+SMALLEST_FRACTION = 1e-30  # and at 1e-38
 LARGEST = 2**64  # Python does not even write numbers of thousands of digits
 
 
@@ -91,5 +92,8 @@ def _require_plain(value: Any, place: str) -> None:
         elif isinstance(one, float) and math.isfinite(one) and abs(one) > LARGEST_FRACTION:
             message = f"{place}: {path} is {one}, expected at most {LARGEST_FRACTION:.0e}"
             raise BadInput(f"{message}: single precision ends soon after")
+        elif isinstance(one, float) and 0 < abs(one) < SMALLEST_FRACTION:
+            message = f"{place}: {path} is {one}, expected 0 or at least {SMALLEST_FRACTION:.0e}"
+            raise BadInput(f"{message}: single precision takes less for 0")
         elif one is not None and not isinstance(one, bool | int | float):
             raise BadInput(f"{place}: {path} is {type(one).__name__} {one!s:.60}, expected text; put it in quotes")

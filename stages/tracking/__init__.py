@@ -9,7 +9,7 @@
 `runs.py` says what a run's folder holds; `mongo.py` copies such folders to a Mongo server.
 """
 
-from stages.tracking.exits import bad_input_exits
+from stages.tracking.exits import bad_input_exits, signals_exit
 from stages.tracking.progress import bar, counting
 from stages.tracking.recording import Log, record
 from stages.tracking.runs import RecordedRun, has_ended, of_seed, recorded_runs, run_folders, runs_folder
@@ -26,4 +26,5 @@ __all__ = [
     "recorded_runs",
     "run_folders",
     "runs_folder",
+    "signals_exit",
 ]

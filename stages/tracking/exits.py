@@ -14,6 +14,9 @@ from stages.launching.ranks import BAD_INPUT, is_rank, leave_to_launcher
 from stages.tracking.capture import write_to_null
 from stages.tracking.names import printable
 
+MORE_MEMORY = (
+    "expected room for what was asked for; ask for less, end other processes, or raise the limit (`ulimit -v`)"
+)
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -21,7 +24,8 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def bad_input_exits() -> Iterator[None]:
     """Turn BadInput into its one sentence on standard error and exit code 2; of several ranks the launcher says it.
 
-    So does a file that cannot be read or written: it was named by the user, and the message names it.
+    So does a file that cannot be read or written: it was named by the user, and the message names it. So does memory
+    that does not suffice. An interrupt ends the command with the customary code.
 
     Where nobody reads standard output any more (`| head`), the command ends as other programs do, silently. What a
     terminal's encoding lacks is escaped.
@@ -31,8 +35,13 @@ def bad_input_exits() -> Iterator[None]:
         with file_errors_as_bad_input():
             try:
                 yield
+            except MemoryError as error:
+                said = one_line(error) or "it asked for more than there is"
+                raise BadInput(f"the memory does not suffice ({said}), {MORE_MEMORY}") from error
             finally:
                 _write_the_rest()
+    except KeyboardInterrupt:
+        raise SystemExit(128 + signal.SIGINT) from None
     except BrokenPipeError:
         write_to_null(sys.stdout)
         raise SystemExit(128 + signal.SIGPIPE) from None

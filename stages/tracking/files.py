@@ -33,6 +33,16 @@ def read_json(path: Path) -> Any:
         raise BadInput(f"{path} is missing or not JSON ({error}); restore it, or move what is no run away") from error
 
 
+def read_facts(path: Path) -> dict[str, Any]:
+    """Read a file of the record that holds names and their values; raises BadInput that names it."""
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise BadInput(
+            f"{path} holds {found!r:.60}, expected names and values; restore it, or move what is no run away"
+        )
+    return found
+
+
 def plain(value: Any) -> Any:
     """Turn dictionaries, sequences, arrays, numbers of any library, times and paths into what JSON knows."""
     if value is None or isinstance(value, bool | int | float | str):

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from repro.errors import BadInput
-from stages.tracking.files import read_json, read_scalars
+from stages.tracking.files import read_facts, read_scalars
 from stages.tracking.names import cell_of, flattened, printable
 from stages.tracking.runs import run_folders, runs_folder
 
@@ -64,7 +64,7 @@ def _of_each_run(folder: Path | None, read: Callable[[Path], Value]) -> Iterator
 
 
 def _row(folder: Path) -> dict[str, Any]:
-    entry, config = read_json(folder / "run.json"), read_json(folder / "config.json")
+    entry, config = read_facts(folder / "run.json"), read_facts(folder / "config.json")
     start, stop = _time(entry["start_time"]), _time(entry.get("stop_time"))
     return {
         "id": folder.name,
@@ -89,7 +89,7 @@ def _columns(rows: list[dict[str, Any]], group: str) -> list[str]:
 
 
 def _scalars_of(folder: Path) -> pd.DataFrame:
-    read_json(folder / "run.json")  # without it, the folder is no record
+    read_facts(folder / "run.json")  # without it, the folder is no record
     rows = [
         (folder.name, name, *point)
         for name, series in sorted(read_scalars(folder).items())

@@ -28,7 +28,7 @@ from pymongo.errors import DuplicateKeyError
 from repro.errors import BadInput
 from repro.files import folder_in_turn
 from stages.tracking.deleted import is_deleted, largest_number, note_all_given, note_given
-from stages.tracking.files import read_json, read_scalars
+from stages.tracking.files import read_facts, read_scalars
 from stages.tracking.names import cell_of, file_within
 
 DATABASE = "sacred"
@@ -139,10 +139,10 @@ def damage_as_bad_input(folder: Path, *more: type[Exception]) -> Iterator[None]:
 
 def _read_document(folder: Path) -> dict[str, Any]:
     with damage_as_bad_input(folder, OSError):
-        document = read_json(folder / "run.json")
+        document = read_facts(folder / "run.json")
         document.update({key: datetime.fromisoformat(document[key]) for key in TIMES if document.get(key)})
-        document["config"] = read_json(folder / "config.json")
-        document["info"] = read_json(folder / "info.json") if (folder / "info.json").exists() else {}
+        document["config"] = read_facts(folder / "config.json")
+        document["info"] = read_facts(folder / "info.json") if (folder / "info.json").exists() else {}
         document["meta"] |= {"run": folder.name, "cell": cell_of(folder.name)}
         document["captured_out"] = _cut((folder / "cout.txt").read_text(encoding="utf-8"))
         document["format"] = "MongoObserver-0.7.0"

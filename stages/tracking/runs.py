@@ -26,7 +26,7 @@ from typing import Any, TextIO
 from repro import paths
 from repro.errors import BadInput
 from repro.files import seal, try_to_lock
-from stages.tracking.files import read_json, read_scalars, write_json
+from stages.tracking.files import read_facts, read_scalars, write_json
 from stages.tracking.names import PLAIN, RANDOM, TIME
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +73,7 @@ def recorded_runs(runs: Path, stage: str) -> Iterator[RecordedRun]:
     """Every run of a stage that can be read, the newest last; tools/sync names those that cannot."""
     for file in sorted(runs.glob(f"*-{stage}-*/run.json")):
         with suppress(BadInput, KeyError, TypeError, ValueError):
-            entry, config = read_json(file), read_json(file.with_name("config.json"))
+            entry, config = read_facts(file), read_facts(file.with_name("config.json"))
             commits = [repository["commit"] or "" for repository in entry["experiment"]["repositories"]]
             result = dict(entry["result"] or {})
             yield RecordedRun(file.parent.name, entry["status"], next(iter(commits), ""), result, dict(config))
@@ -130,7 +130,7 @@ def mark_dead_runs(runs: Path, stage: str, cell: str, note: str) -> None:
 
 
 def _mark_dead(folder: Path, note: str) -> None:
-    entry = read_json(folder / "run.json")
+    entry = read_facts(folder / "run.json")
     if entry["status"] == "RUNNING":  # it may have ended just before it was locked
         entry |= {"status": "INTERRUPTED", "stop_time": entry.get("heartbeat") or entry.get("start_time")}
         entry["meta"] = {**entry.get("meta", {}), "note": note}
@@ -141,10 +141,9 @@ def _mark_dead(folder: Path, note: str) -> None:
 
 def _status(folder: Path) -> str:
     try:
-        entry = read_json(folder / "run.json")
+        return str(read_facts(folder / "run.json").get("status"))
     except BadInput:  # it died before its first record
         return ""
-    return str(entry.get("status")) if isinstance(entry, dict) else ""
 
 
 def has_ended(folder: Path) -> bool:
@@ -154,7 +153,7 @@ def has_ended(folder: Path) -> bool:
 
 def _was_left(folder: Path, config: dict[str, Any]) -> bool:
     with suppress(BadInput):
-        return _status(folder) in UNFINISHED and read_json(folder / "config.json") == config
+        return _status(folder) in UNFINISHED and read_facts(folder / "config.json") == config
     return False
 
 

@@ -69,6 +69,10 @@ REFUSED: dict[str, Refused] = {
         params(method="castle_adapted"),
         "method is 'castle_adapted', which adapts a trained castle",
     ),
+    "cells that differ in capitals alone": (
+        grid(**{"untrained__Mini-castle-1shot": KNN_LINE}),
+        "cells mini-castle-1shot and Mini-castle-1shot differ in capitals alone, expected names apart",
+    ),
     "a grid that is no mapping": (written("paper/grid.yaml", "- 1\n"), "grid.yaml: holds list"),
     "a grid without groups": (written("paper/grid.yaml", "trained: {}\n"), "grid.yaml: random is missing"),
     "a grid with a tag": (

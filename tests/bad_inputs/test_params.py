@@ -54,6 +54,14 @@ REFUSED: dict[str, Refused] = {
         params(methods__castle__options={"ratio": 1e308}),
         "methods.castle.options.ratio is 1e+308, expected at most 1e+30",
     ),
+    "a rate that single precision takes for nothing": (
+        params(pretraining__lr=1e-45),
+        "pretraining.lr is 1e-45, expected 0 or at least 1e-30: single precision takes less for 0",
+    ),
+    "datasets that differ in capitals alone": (
+        params(datasets__Mini=DATASET),
+        "params.yaml: datasets mini and Mini differ in capitals alone, expected names apart; rename one",
+    ),
     "weights from a server": (backbone(pretrained=True), "pretrained is no option of backbone castle_convnet4"),
     "weights from a file": (backbone(checkpoint_path="/etc/passwd"), "checkpoint_path is no option of backbone"),
     "a share above one in a backbone": (

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stages.launching.places import FOLDER
 from tests.bad_inputs.asking import Answer, Damage, contents, cut, gone, nothing, params, several, written
 from tests.paths import ROOT
 
@@ -87,6 +88,29 @@ def test_the_exit_code_is_the_same_where_nobody_can_read_the_sentence(
     bad_inputs.tried()
     done = subprocess.run(program, shell=True, cwd=ROOT, env=os.environ | {"DVC_ROOT": str(workspace)}, check=False)
     assert done.returncode == 2
+    bad_inputs.answered()
+
+
+@pytest.mark.parametrize("command", ["plan", "splits mini", MEASURE])
+def test_places_that_nobody_offered_are_named(command: str, workspace: Path, bad_inputs, monkeypatch) -> None:
+    bad_inputs.tried()
+    monkeypatch.setenv(FOLDER, str(workspace))
+    answer = launch(workspace, command.split())
+    assert answer.code == 2 and answer.said.count("\n") == 1, answer.said
+    assert "REPRO_PLACES is '" in answer.said and "expected the folder that `tools/repro` made; unset it" in answer.said
+    bad_inputs.answered()
+
+
+ENDINGS = {"MemoryError()": (2, "error: the memory does not suffice"), "KeyboardInterrupt": (130, "")}
+
+
+@pytest.mark.parametrize("error", ENDINGS)
+def test_a_command_that_is_interrupted_or_lacks_memory_ends_without_a_traceback(error: str, bad_inputs) -> None:
+    bad_inputs.tried()
+    program = f"from stages.tracking import bad_input_exits\nwith bad_input_exits():\n    raise {error}"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    code, said = ENDINGS[error]
+    assert done.returncode == code and done.stderr.startswith(said) and done.stderr.count("\n") == bool(said)
     bad_inputs.answered()
 
 

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from repro import paths
+from repro.errors import BadInput
 from repro.results.records import RECORDS, read_records
 from repro.trained.released import to_released
 from stages.settings.grid import read_grid
@@ -34,7 +35,9 @@ from tests.bad_inputs.asking import (
     several,
     written,
 )
+from tools.editions.diagnosis import left_by
 from tools.results_doctor import evaluation_runs, record_problems
+from tools.scheduling.exclusive import exclusive_workspace
 from tools.watching.runs import read_run
 
 WEIGHTS = "tools/import_weights {here}/in.pth {here}/out --backbone castle_convnet4_small --data {here}/data/mini"
@@ -55,6 +58,12 @@ def trained(folder: Path) -> None:
 def link(name: str) -> Damage:
     """A link of this name to params.yaml."""
     return lambda folder: (folder / name).symlink_to("params.yaml")
+
+
+def piped_lock(folder: Path) -> None:
+    """The lock of the workspace is a pipe."""
+    (folder / ".cluster").mkdir()
+    os.mkfifo(folder / ".cluster" / "lock")
 
 
 OWN = f"{WEIGHTS} --method pretrained"
@@ -118,6 +127,11 @@ COMMANDS = {
     "tools/omniboard --port 99999": "'99999' is no port, expected",
     "tools/omniboard --port x": "'x' is no port, expected",
     f"tools/omniboard --port {'9' * 5000}": " is no port, expected",
+    **{
+        f"tools/omniboard {option} {text}": f"'{text}' is no port, expected"
+        for option in ("--port", "--mongo-port")
+        for text in ("010", "+9000", "٩٠")
+    },
     "tools/omniboard --runs {here}/x": "is no folder",
     "tools/rehearse --numerics --only mini": "--numerics was given with --only, expected nothing beside it",
     "tools/rehearse --only minni": "--only is 'minni', expected",
@@ -167,6 +181,14 @@ RELEASED: dict[str, tuple[object, str]] = {
 }
 # What is wrong with the workspace, the command, and words of the answer.
 TABLE: dict[str, Row] = {
+    **{
+        f"scale: {word} for the workspace's lock": (damage, "tools/scale embedded", said)
+        for word, damage, said in (
+            ("a pipe", piped_lock, ".cluster/lock is no plain file, expected the lock of this workspace; move it away"),
+            ("a folder", lambda folder: (folder / ".cluster" / "lock").mkdir(parents=True), "is no plain file"),
+            ("a file above", written(".cluster", ""), ".cluster or a folder above it is a file, expected a folder"),
+        )
+    },
     "weights: a seed without data": (
         several(trained, params(seeds=[0, 1])),
         OWN,
@@ -209,6 +231,15 @@ TABLE: dict[str, Row] = {
         released({"params": {}}),
         WEIGHTS.replace("castle_convnet4_small", "x"),
         "unknown backbone 'x'",
+    ),
+    "cluster: resources of no stage": (
+        several(
+            params(machine__resources={"trian": {"num_cpus": 1}}),
+            written("dvc.yaml", "stages: {train: {}}"),
+            written("evaluate/dvc.yaml", "stages: {evaluate: {}}"),
+        ),
+        "tools/cluster --dry-run",
+        "machine.resources names trian, expected one of train, evaluate; correct params.yaml",
     ),
     "compare: a device": (
         lambda folder: (folder / "t.csv").symlink_to("/dev/zero"),
@@ -291,6 +322,14 @@ def test_a_server_that_is_none_is_named(url: str, workspace: Path, monkeypatch, 
     bad_inputs.answered()
 
 
+@pytest.mark.parametrize("command", ["tools/scale embedded", "tools/bundle --restore x.zip", "tools/repro"])
+def test_a_workspace_that_another_tool_changes_is_left_alone(command: str, workspace: Path, bad_inputs) -> None:
+    bad_inputs.tried()
+    with exclusive_workspace(workspace, "tools/scale"):
+        ask(workspace, command).require("this workspace is held by tools/scale, process")
+    bad_inputs.answered()
+
+
 FORGED: dict[str, dict[str, object]] = {
     "no cell": {},
     "lists for names": {"cell": [1], "seed": {}},
@@ -340,6 +379,15 @@ def test_a_forged_journal_of_scalars_ends_no_tool(line: str, workspace: Path, ba
     bad_inputs.answered()
 
 
+@pytest.mark.parametrize("content", ["[" * 100_000, "[]", "", "3"])
+def test_an_origin_that_is_none_is_named_beside_an_edition(content: str, workspace: Path, bad_inputs) -> None:
+    written("data/mini/0/origin.json", content)(workspace)
+    bad_inputs.tried()
+    with pytest.raises(BadInput, match="origin.json (is missing or not JSON|holds)"):
+        left_by(workspace / "data" / "mini" / "0")
+    bad_inputs.answered()
+
+
 # Run folders, where tools/sync reads them; no server is asked before the record is known to be whole.
 
 
@@ -356,6 +404,8 @@ BROKEN: dict[str, Damage] = {
     "a truncated run.json": cut("run.json"),
     "a run.json of something else": written("run.json", "[1]"),
     "no config": removed("config.json"),
+    "a config of something else": written("config.json", "[]"),
+    "a config that is no number": written("config.json", "NaN"),
     "a time that is none": facts(start_time="yesterday"),
     "no experiment": facts(experiment=None),
     "output that is no text": written("cout.txt", b"\xff\xfe\xfa"),

@@ -1,6 +1,7 @@
 """Bundles: an edition travels with what its run made, and nothing else gets in."""
 
 import json
+import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import chdir
@@ -13,6 +14,7 @@ from rocrate.rocrate import ROCrate
 from repro import paths
 from repro.editions.edition import EDITIONS, Edition
 from repro.errors import BadInput
+from repro.files import seal
 from tests.editions.conftest import NAME
 from tests.pipeline.workspace import call, executed, make_workspace
 from tools.editions.bundling import METADATA, write_bundle
@@ -51,6 +53,20 @@ def test_a_bundle_with_models_lets_another_clone_run_nothing(
     (elsewhere / "paper" / "tables.tex").unlink()
     assert executed(call(elsewhere, "dvc", "repro", "paper")) == ["paper"]
     assert (elsewhere / "paper" / "tables.tex").read_bytes() == (workspace[0] / "paper" / "tables.tex").read_bytes()
+
+
+def test_what_the_lock_says_of_a_stage_that_is_no_more_is_left_out(
+    beside: Path, workspace: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    folder = tmp_path / NAME
+    names = ("gone@mini", "train@gone")  # a stage that is no more, and one for a cell of another grid
+    gone = "".join(f"  {name}:\n    outs:\n    - path: results/{name}\n      md5: a\n" for name in names)
+    with chdir(workspace[0]):
+        shutil.copytree(EDITIONS / NAME, folder)
+        lock = folder / "dvc.lock"
+        lock.write_text(lock.read_text().replace("stages:\n", f"stages:\n{gone}", 1))
+        seal(folder)
+        assert write_bundle(Edition(folder), tmp_path / "small.zip", models=False) > 20
 
 
 def _unpacked(file: Path, tmp_path: Path) -> Path:
@@ -192,6 +208,16 @@ def test_damaged_and_foreign_bundles_are_refused_and_change_nothing(
     with pytest.raises(BadInput, match="params.yaml has edits that are in no commit"):
         restore(file)
     assert call(elsewhere, "git", "status", "--porcelain").stdout == " M params.yaml\n"
+    call(elsewhere, "git", "checkout", "--quiet", "params.yaml")
+    mine = elsewhere / EDITIONS / NAME / "mine"
+    mine.parent.mkdir(parents=True)
+    mine.touch()
+    with pytest.raises(BadInput, match=f"{EDITIONS / NAME}/ has edits that are in no commit"):
+        restore(file)
+    assert mine.exists()
+    (elsewhere / ".git").rename(elsewhere / "git")
+    with pytest.raises(BadInput, match="git cannot say what would be lost .*, expected a clone"):
+        restore(file)
     assert not (elsewhere / ".dvc" / "cache").exists() and not list(elsewhere.parent.rglob("evil"))
 
 

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from repro.errors import BadInput
-from repro.files import exclusive_folder, file_errors_as_bad_input, whole_file, whole_files, whole_folder
+from repro.files import (
+    exclusive_folder,
+    file_errors_as_bad_input,
+    replace_together,
+    whole_file,
+    whole_files,
+    whole_folder,
+)
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o027, 0o077, 0o002])
@@ -45,6 +52,13 @@ def test_a_file_where_a_folder_should_be_and_the_reverse_are_one_sentence(tmp_pa
     with pytest.raises(BadInput, match="/folder or a folder above it is a folder, expected a file; move it away"):
         with whole_file(tmp_path / "folder") as partial:
             partial.write_text("words")
+    with pytest.raises(BadInput, match="/file or a folder above it is a file"), whole_folder(tmp_path / "file"):
+        pass
+    (tmp_path / "gone").symlink_to("nowhere")
+    with pytest.raises(BadInput, match="/gone is a link that leads nowhere, expected a folder or nothing"):
+        with whole_folder(tmp_path / "gone" / "x") as partial:
+            assert partial
+    (tmp_path / "gone").unlink()
     with pytest.raises(BadInput, match="is a file, expected a folder"), exclusive_folder(tmp_path / "file" / "x"):
         pass
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder", "inner"]
@@ -65,6 +79,24 @@ def test_files_that_belong_together_appear_together_or_not_at_all(tmp_path: Path
         (partial / "shown" / "fresh").touch()
     found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
     assert found == ["kept", "old", "shown", "shown/fresh"] and (tmp_path / "old").read_text() == "new"
+
+
+def test_what_takes_its_place_together_does_so_whole_or_leaves_all_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "new" / "inner").mkdir(parents=True)
+    (tmp_path / "new" / "inner" / "words").write_text("new")
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "folder").mkdir()
+    wanted = {tmp_path / "old": "new", tmp_path / "shown": tmp_path / "new" / "inner"}
+    for wrong, said in {"folder": "folder is a folder, expected a file; move it away", "old/x": "is a file"}.items():
+        with pytest.raises(BadInput, match=said):
+            replace_together({**wanted, tmp_path / wrong: "x"}, tmp_path)
+        assert (tmp_path / "old").read_text() == "old" and not (tmp_path / "shown").exists()
+    with pytest.raises(FileNotFoundError):
+        replace_together({**wanted, tmp_path / "more": tmp_path / "gone"}, tmp_path)
+    assert (tmp_path / "old").read_text() == "old"
+    replace_together(wanted, tmp_path)
+    assert (tmp_path / "old").read_text() == "new" and (tmp_path / "shown" / "words").read_text() == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "new", "old", "shown"]
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="this system cannot exchange names")

@@ -203,7 +203,7 @@ def test_edits_that_are_not_committed_are_not_overwritten(repository: Path) -> N
     assert (repository / "params.yaml").read_text() == edited
 
 
-@pytest.mark.parametrize("failing", ["copytree", "copy2"])
+@pytest.mark.parametrize("failing", ["copytree", "copy2", "copyfile"])
 def test_a_full_disk_changes_nothing(failing: str, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repository / "paper" / "figures").mkdir(exist_ok=True)
     (repository / "paper" / "figures" / "F1.tex").write_text("ours")

@@ -10,8 +10,9 @@ from rocrate.rocrate import ROCrate
 from repro.editions.edition import Edition
 from repro.errors import BadInput
 from repro.files import sha256, whole_file
+from stages.settings.grid import read_grid_file
 from stages.settings.params import read_params
-from tools.dvc_doctor import Cache, local_cache, md5_of, read_outputs
+from tools.dvc_doctor import Cache, local_cache, md5_of, read_outputs, stage_groups
 
 EDITION, OBJECTS, SUMS, METADATA = "edition", "objects", "SHA256SUMS", "ro-crate-metadata.json"
 IN_GIT = ("paper",)  # outputs that DVC does not keep
@@ -51,10 +52,14 @@ def write_bundle(edition: Edition, file: Path, *, models: bool) -> int:
 
 def _objects(edition: Edition, copies: Cache, models: bool) -> Iterator[str]:
     """The contents behind the edition's lock that DVC keeps, folders and the files in them."""
-    sources = [dataset.source for dataset in read_params(edition.folder / "params.yaml").datasets.values()]
+    datasets = read_params(edition.folder / "params.yaml").datasets
+    sources = [dataset.source for dataset in datasets.values()]
     left_out = {*IN_GIT, *([] if models else ["models"]), *([] if set(sources) <= set(DRAWN) else ["data"])}
+    groups, names = stage_groups(), {"", *datasets, *read_grid_file(edition.folder / "grid.yaml").lines()}
     for output in read_outputs(edition.folder / "dvc.lock", edition.folder / "evaluate.lock").values():
-        if output.path.parts[0] in left_out or output.path.name == "metrics.json":
+        group, name = output.group_and_name
+        is_gone = group not in groups or name not in names  # DVC forgets no stage that it ever ran
+        if is_gone or output.path.parts[0] in left_out or output.path.name == "metrics.json":
             continue
         yield _sound(copies, output.md5, output.path)
         yield from (_sound(copies, md5, path) for path, md5 in copies.files_of(output).items())

@@ -1,6 +1,5 @@
 """What tools/edition does."""
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +7,13 @@ from pathlib import Path
 from repro import paths
 from repro.editions.edition import Edition, kept_edition, names
 from repro.errors import BadInput
+from repro.files import replace_together
 from stages.settings import scales
 from stages.settings.params import read_params
 from tools.editions.joining import join
 from tools.editions.keeping import CHOSEN, keep
 from tools.editions.pages import BYTES, write_pages
-from tools.editions.rebuilding import RENDERED, differing, fresh_paper
+from tools.editions.rebuilding import differing, fresh_paper, rendered_files
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,8 @@ def _rebuild(asked: Asked) -> int:
         raise BadInput(f"{message}; give --out FOLDER, or put its scale on with `tools/scale`")
     with fresh_paper(edition, Path.cwd()) as (found, result):
         target = asked.out or paths.PAPER
-        for file in RENDERED:
-            if (found / file).is_dir():
-                shutil.copytree(found / file, target / file, dirs_exist_ok=True)
-            else:
-                target.mkdir(parents=True, exist_ok=True)
-                shutil.copy(found / file, target / file)
+        target.mkdir(parents=True, exist_ok=True)
+        replace_together({target / name: found / name for name in sorted(rendered_files(found))}, target)
         not_as_kept = differing(edition.folder, found)
     print(result.summary)
     if changed:  # more replicates of the same parameters, or fewer

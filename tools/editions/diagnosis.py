@@ -1,6 +1,5 @@
 """Would the working tree give an edition, and, where it has run, did it? Settings, code, data, and results by cell."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from repro.editions.edition import Edition, kept_edition
 from repro.editions.sides import RecordsSide
 from repro.results.records import RECORDS, record_digest
 from repro.results.store import Cell
+from stages.tracking.files import read_facts
 from tools.editions.command import changes
 from tools.editions.comparing import VERDICTS, records_of, workspace
 from tools.editions.rebuilding import resolver
@@ -67,13 +67,14 @@ def _data(edition: Edition) -> Iterator[str]:
 def _dataset(name: str, seed: int, kept: str, options: Mapping[str, Any]) -> str:
     folder = paths.dataset(name, seed)
     if (folder / paths.ORIGIN).is_file():
-        return "equal" if _output(folder) == kept else "differs: other images or another order"
+        return "equal" if left_by(folder) == kept else "differs: other images or another order"
     gone = [path for path in _paths(options) if not Path(path).exists()]
     return f"differs: its raw data is not at {gone[0]}" if gone else f"to be made by `dvc repro splits@{name}`"
 
 
-def _output(folder: Path) -> str:
-    return str(json.loads((folder / paths.ORIGIN).read_bytes()).get("output"))
+def left_by(folder: Path) -> str:
+    """What a stage says it left."""
+    return str(read_facts(folder / paths.ORIGIN).get("output"))
 
 
 def _paths(options: Mapping[str, Any]) -> list[str]:

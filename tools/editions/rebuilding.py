@@ -66,12 +66,12 @@ def dataset_facts(edition: Edition) -> dict[str, DatasetFacts]:
 
 def differing(kept: Path, found: Path) -> list[str]:
     """The rendered files that are not byte for byte those that were kept, by name."""
-    wanted, present = _files(kept), _files(found)
+    wanted, present = rendered_files(kept), rendered_files(found)
     return sorted(name for name in wanted | present if _bytes(kept / name) != _bytes(found / name))
 
 
-def _files(folder: Path) -> set[str]:
-    """The rendered files below a folder."""
+def rendered_files(folder: Path) -> set[str]:
+    """The rendered files below a folder, by name."""
     listed = [folder / name for name in RENDERED]
     files = [file for each in listed for file in ([each] if each.is_file() else sorted(each.rglob("*")))]
     return {file.relative_to(folder).as_posix() for file in files if file.is_file()}

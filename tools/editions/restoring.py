@@ -11,7 +11,7 @@ from pathlib import Path
 from repro import paths
 from repro.editions.edition import EDITIONS, Edition
 from repro.errors import BadInput, one_line
-from repro.files import disk_errors_as_bad_input, put_in_place, whole_file
+from repro.files import disk_errors_as_bad_input, put_in_place, replace_together, whole_file
 from tools.dvc_doctor import dvc, local_cache, reason
 from tools.editions.bundling import EDITION, METADATA, OBJECTS, SUMS
 from tools.editions.inspecting import EXPECTED, inspected
@@ -33,18 +33,19 @@ def restore(file: Path) -> Edition:
     Of a joined edition, which is no workspace's, the edition alone.
     Raises BadInput, and changes nothing, where the file is no such bundle, is damaged, or edits would be lost.
     """
-    _require_no_edits()
+    _require_no_edits(*CHOSEN.values(), *RENDERED.values())
     with tempfile.TemporaryDirectory(dir=paths.PAPER, prefix=".bundle-") as name, disk_errors_as_bad_input(paths.PAPER):
         folder = Path(name)
         _unpack(file, folder)
         found = inspected(file, folder)
-        _fill_cache(folder / OBJECTS)
         target = EDITIONS / found.about.name
+        _require_no_edits(target)
+        _fill_cache(folder / OBJECTS)
         target.parent.mkdir(exist_ok=True)
         put_in_place(folder / EDITION, target)
     if Edition(target).about.joined:
         return Edition(target)
-    _put_on(Edition(target))
+    replace_together({file: target / kept for kept, file in {**CHOSEN, **RENDERED}.items()}, paths.PAPER)
     checkout = dvc("checkout", "--quiet", "--force", "--allow-missing")
     if checkout.returncode:
         raise BadInput(f"`dvc checkout` fails ({reason(checkout)}); repair what it names, run it again")
@@ -60,10 +61,13 @@ def _drop_empty_folders(*tops: Path) -> None:
                 folder.rmdir()
 
 
-def _require_no_edits() -> None:
+def _require_no_edits(*files: Path) -> None:
     """Raise BadInput where files that would be overwritten have edits that are in no commit."""
-    names = [str(file) for file in (*CHOSEN.values(), *RENDERED.values())]
-    status = subprocess.run(["git", "status", "--porcelain", "--", *names], capture_output=True, text=True, check=False)
+    command = ["git", "status", "--porcelain", "--", *map(str, files)]
+    status = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if status.returncode:
+        message = f"git cannot say what would be lost ({one_line(status.stderr):.200})"
+        raise BadInput(f"{message}, expected a clone; restore into one")
     if edited := status.stdout.split("\n")[0][3:]:
         raise BadInput(f"{edited} has edits that are in no commit, and would be replaced; commit or drop them first")
 
@@ -98,15 +102,3 @@ def _fill_cache(objects: Path) -> None:
             with whole_file(place) as partial:
                 shutil.copyfile(path, partial)
             place.chmod(0o444)
-
-
-def _put_on(edition: Edition) -> None:
-    """Let parameters, lock and rendered paper be those of the edition."""
-    for kept, file in {**CHOSEN, **RENDERED}.items():
-        source = edition.folder / kept
-        if source.is_dir():
-            shutil.rmtree(file, ignore_errors=True)
-            shutil.copytree(source, file)
-        else:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, file)

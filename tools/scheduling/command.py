@@ -1,11 +1,14 @@
 """The command line of tools/cluster."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from repro import paths
+from repro.errors import BadInput
 from tools.command_line import MOST_AT_ONCE, Parser, at_least, words
+from tools.dvc_doctor import stage_groups
 from tools.scheduling.clusters import local_ray, running_ray
 from tools.scheduling.driving import Driver
 from tools.scheduling.jobs import Engine
@@ -41,6 +44,16 @@ def parser(description: str) -> Parser:
     )
     options.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
     return options
+
+
+def require_stages(resources: Iterable[str]) -> None:
+    """Raise BadInput where machine.resources names what is no stage before its @."""
+    stages = stage_groups()
+    for name in resources:
+        if name not in stages:
+            raise BadInput(
+                f"machine.resources names {name}, expected one of {', '.join(stages)}; correct {paths.PARAMS}"
+            )
 
 
 def driver(options: argparse.Namespace, needs: Callable[[str], Needs]) -> Driver:

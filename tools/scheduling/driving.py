@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro.files import collect_signals
-from tools.scheduling.exclusive import exclusive_workspace
+from tools.scheduling.exclusive import OWN, exclusive_workspace
 from tools.scheduling.jobs import Engine
 from tools.scheduling.pipeline import Pipeline
 from tools.scheduling.progress import DONE, Needs
@@ -14,7 +14,6 @@ from tools.scheduling.schedule import Schedule
 from tools.scheduling.table import Board
 
 INTERRUPTED = 130
-OWN = Path(".cluster")  # logs and locks, in the workspace
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Driver:
     def run(self, root: Path, targets: list[str], dry: bool) -> int:
         """Give 0, 1 where a stage failed, 130 where it was interrupted. Raises BadInput."""
         own = root / OWN
-        with exclusive_workspace(own / "lock", self.tool):
+        with exclusive_workspace(root, self.tool):
             pipeline = Pipeline(root, targets, own / "before.json", self.tool)
             if dry:
                 return _say_what_would_run(pipeline)

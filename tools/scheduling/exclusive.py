@@ -1,4 +1,4 @@
-"""One `tools/repro` or `tools/cluster` per workspace."""
+"""One tool at a time runs stages in a workspace, or puts other parameters and results into it."""
 
 import os
 import socket
@@ -10,12 +10,17 @@ from pathlib import Path
 from repro.errors import BadInput
 from repro.files import try_to_lock
 
+OWN = Path(".cluster")  # logs and locks, in the workspace
+
 
 @contextmanager
-def exclusive_workspace(file: Path, tool: str) -> Iterator[None]:
+def exclusive_workspace(root: Path, tool: str) -> Iterator[None]:
     """Hold the workspace; raises BadInput that names who holds it. The lock goes with the process, however it ends."""
+    file = root / OWN / "lock"
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a+") as stream:
+    if file.exists() and not file.is_file():
+        raise BadInput(f"{file} is no plain file, expected the lock of this workspace; move it away")
+    with file.open("a+", errors="replace") as stream:
         if not try_to_lock(stream):
             stream.seek(0)
             who = stream.read().strip() or "another process"

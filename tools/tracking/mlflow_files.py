@@ -26,7 +26,7 @@ import yaml
 from repro.errors import BadInput
 from repro.files import disk_errors_as_bad_input, folder_in_turn
 from stages.tracking import run_folders
-from stages.tracking.files import read_json, read_scalars
+from stages.tracking.files import read_facts, read_scalars
 from stages.tracking.mongo import damage_as_bad_input, state
 from stages.tracking.names import cell_of, file_within, flattened
 from tools.tracking.services import say
@@ -57,7 +57,7 @@ def export(runs: Path, target: Path, everything: bool = False, show: Callable[[s
 def _export_run(folder: Path, target: Path, everything: bool) -> bool:
     """Write one run; tell whether there was anything to do."""
     with damage_as_bad_input(folder, OSError), disk_errors_as_bad_input(target):
-        entry, config = read_json(folder / "run.json"), read_json(folder / "config.json")
+        entry, config = read_facts(folder / "run.json"), read_facts(folder / "config.json")
         stage, now = str(entry["experiment"]["name"]), state(folder)
         experiment = target / _number(stage)
         place = experiment / hashlib.sha256(folder.name.encode()).hexdigest()[:32]

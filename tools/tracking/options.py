@@ -3,12 +3,14 @@
 import argparse
 from pathlib import Path
 
+from tools.command_line import WHOLE
+
 LARGEST_PORT = 65535
 
 
 def port(text: str) -> int:
     """A number that can be a port."""
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= LARGEST_PORT):
+    if not (WHOLE.fullmatch(text) and 1 <= int(text[:12]) <= LARGEST_PORT):
         raise argparse.ArgumentTypeError(f"{text!r:.60} is no port, expected a number from 1 to {LARGEST_PORT}")
     return int(text)
 

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from repro.errors import BadInput
-from stages.tracking.files import read_json, read_scalars
+from stages.tracking.files import read_facts, read_scalars
 from tools.clock import clock
 
 SILENT_SECONDS = 60.0  # a run beats every 10 s, also while it computes
@@ -93,7 +93,7 @@ class WatchedRun:
 def read_run(folder: Path) -> WatchedRun | None:
     """What the folder of a run says; None where it says nothing yet."""
     try:
-        entry, config = read_json(folder / "run.json"), read_json(folder / "config.json")
+        entry, config = read_facts(folder / "run.json"), read_facts(folder / "config.json")
         status, started = str(entry["status"]), _time(entry["start_time"])
         ended = _time(entry["stop_time"]) if entry.get("stop_time") else None
         series = read_scalars(folder) if status == "RUNNING" else {}
