@@ -17,6 +17,11 @@ from stages.tracking.names import printable
 MORE_MEMORY = (
     "expected room for what was asked for; ask for less, end other processes, or raise the limit (`ulimit -v`)"
 )
+# What PyTorch raises where the settings are at fault, by the names of its errors: this room does not load it.
+SAID_OF = {
+    "_LinAlgError": "a fit has no solution ({}), expected finite numbers: the training has diverged; lower its lr",
+    "OutOfMemoryError": "the GPU lacks memory ({}), expected room for a step; `tools/rehearse` finds the largest",
+}
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -25,7 +30,8 @@ def bad_input_exits() -> Iterator[None]:
     """Turn BadInput into its one sentence on standard error and exit code 2; of several ranks the launcher says it.
 
     So does a file that cannot be read or written: it was named by the user, and the message names it. So does memory
-    that does not suffice. An interrupt ends the command with the customary code.
+    that does not suffice, and what PyTorch says of a diverged training. An interrupt ends the command with the
+    customary code.
 
     Where nobody reads standard output any more (`| head`), the command ends as other programs do, silently. What a
     terminal's encoding lacks is escaped.
@@ -38,6 +44,10 @@ def bad_input_exits() -> Iterator[None]:
             except MemoryError as error:
                 said = one_line(error) or "it asked for more than there is"
                 raise BadInput(f"the memory does not suffice ({said}), {MORE_MEMORY}") from error
+            except RuntimeError as error:
+                if sentence := SAID_OF.get(type(error).__name__):
+                    raise BadInput(sentence.format(one_line(error))) from error
+                raise
             finally:
                 _write_the_rest()
     except KeyboardInterrupt:

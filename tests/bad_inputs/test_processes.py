@@ -101,13 +101,19 @@ def test_places_that_nobody_offered_are_named(command: str, workspace: Path, bad
     bad_inputs.answered()
 
 
-ENDINGS = {"MemoryError()": (2, "error: the memory does not suffice"), "KeyboardInterrupt": (130, "")}
+ENDINGS = {
+    "MemoryError()": (2, "error: the memory does not suffice"),
+    "KeyboardInterrupt": (130, ""),
+    "torch.linalg.LinAlgError('x is singular')": (2, "error: a fit has no solution (x is singular), expected"),
+    "torch.OutOfMemoryError('20 GiB')": (2, "error: the GPU lacks memory (20 GiB), expected"),
+}
 
 
 @pytest.mark.parametrize("error", ENDINGS)
-def test_a_command_that_is_interrupted_or_lacks_memory_ends_without_a_traceback(error: str, bad_inputs) -> None:
+def test_what_ends_a_command_from_within_is_said_without_a_traceback(error: str, bad_inputs) -> None:
     bad_inputs.tried()
-    program = f"from stages.tracking import bad_input_exits\nwith bad_input_exits():\n    raise {error}"
+    imports = "from stages.tracking import bad_input_exits" + "\nimport torch" * error.startswith("torch")
+    program = f"{imports}\nwith bad_input_exits():\n    raise {error}"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     code, said = ENDINGS[error]
     assert done.returncode == code and done.stderr.startswith(said) and done.stderr.count("\n") == bool(said)
