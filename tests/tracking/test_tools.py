@@ -160,7 +160,7 @@ def test_whatever_ends_it_its_children_end_too(tmp_path, installed, number):
         process.send_signal(number)
         process.wait(30)
         assert process.stderr.read() == ""
-    wait_for(lambda: not services.answers(port) and services.running_embedded(installed) is None, 20)
+    wait_for(lambda: not services.answers(port) and services.running_embedded(installed) is None)
     assert process.returncode == (-9 if number == signal.SIGKILL else 0)
 
 
