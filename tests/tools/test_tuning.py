@@ -371,6 +371,10 @@ def test_what_was_chosen_for_a_scale_goes_into_its_own_file(tmp_path: Path) -> N
     assert after["datasets"]["mini"]["pretraining"] == {"epochs": 5}
     assert after["methods"]["dfsl"]["training"] == {"lr": 0.1, "steps": 4000, "validate_every": 800}
     assert after["datasets"]["tiered"] is None
+    before = (ROOT / "tools" / "scales" / "laptop.yaml").read_text().splitlines()
+    kept = [line for line in before if line in scale.read_text().splitlines()]
+    others = [line.strip() for line in before if line not in kept]
+    assert all(line.startswith(("training: {", "options: {", "pretraining: {")) for line in others), others
 
 
 @pytest.mark.parametrize("content", ["a: b: c", "[1]", "a: 1\na: 2", ""])

@@ -7,6 +7,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.representer import RoundTripRepresenter
 
 from repro.errors import BadInput
 from repro.files import whole_file
@@ -15,6 +16,13 @@ from stages.settings.yaml_files import read_mapping
 from tools.tuning.choices import FILE, Choices
 
 WIDTH = 10**4  # lines of params.yaml are never folded
+
+
+class _WithTildes(RoundTripRepresenter):
+    """Writes nothing as `~`, as scales do."""
+
+
+_WithTildes.add_representer(type(None), lambda to, _: to.represent_scalar("tag:yaml.org,2002:null", "~"))
 
 
 def lines_for_params(tuning: Tuning, choices: Choices) -> dict[str, Any]:
@@ -36,7 +44,7 @@ def put_into(file: Path, lines: dict[str, Any]) -> None:
     """Write these entries into params.yaml, or into a scale, in place of its own; comments and all else stay."""
     read_mapping(file, "parameters or a scale")
     editor = YAML()
-    editor.width = WIDTH
+    editor.width, editor.preserve_quotes, editor.Representer = WIDTH, True, _WithTildes
     params = editor.load(file.read_text(encoding="utf-8"))
     for group, entries in lines.items():
         for name, parts in entries.items():
